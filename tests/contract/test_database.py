@@ -380,6 +380,23 @@ class TestDatabase:
         assert len(database.match("notes_fts", ["gateway"], 1)) == 1
         assert database.match("notes_fts", [], 10) == []
 
+    def test_of_the_newest_only_those_with_all_terms_are_ranked(self, database: Database):
+        with database.transaction():
+            for body in (
+                "gateway deploys",
+                "gateway deploys gateway",
+                "the gateway",
+                "a gateway that deploys",
+            ):
+                add(database, body)
+        assert [rowid for rowid, _ in database.match("notes_fts", ["deploy", "gateway"], 10, newest=2)] == [
+            2,
+            4,
+        ]
+        every = database.match("notes_fts", ["deploy", "gateway"], 10, newest=9)
+        assert {rowid for rowid, _ in every} == {1, 2, 4} and every[0][0] == 2
+        assert len(database.match("notes_fts", ["deploy", "gateway"], 1, newest=9)) == 1
+
     @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(

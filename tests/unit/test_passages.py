@@ -107,3 +107,12 @@ def test_nothing_is_kept_of_a_transaction_that_failed(tmp_path: Path):
         passages.put_rows("entries", [row(3, "a plan")])
     found, texts, ranked = answers(passages)
     assert (found, texts[1], len(ranked)) == (1, before[1][1], 1)
+
+
+def test_of_common_words_what_a_filter_lets_in_is_found_however_old(tmp_path: Path):
+    texts = ["the harbour port of old", *("the harbour port" for _ in range(20))]
+    search = stored(SqliteDatabase(tmp_path / "index.db", "index"), texts).search
+    assert 1 not in dict(search.match(["harbour", "port"], 10, None, newest=5))
+    assert len(search.match(["harbour", "port"], 10, None, newest=5)) == 5
+    old = Selection(within="id <= 3")
+    assert set(dict(search.match(["harbour", "port"], 10, old, newest=5))) == {1, 2, 3}

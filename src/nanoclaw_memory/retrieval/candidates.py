@@ -220,12 +220,9 @@ class Candidates:
         search, most = self._index.passages.search, pool.affordable
         if not most or not terms:
             return dict(search.match(terms, POOL, chosen))
-        found = dict(search.match(terms, POOL, chosen, search.since(terms, most), every=True))
-        if len(found) < POOL:
-            since, rarest = min((search.since([term], most), term) for term in terms)
-            found = {**dict(search.match([rarest], POOL, chosen, since)), **found}
-            if len(found) < POOL and not (chosen and chosen.of("rowid")):
-                found = {**dict(search.match([rarest], POOL, chosen)), **found}  # it was said long ago
+        found = dict(search.match(terms, POOL, chosen, most))
+        if len(found) < POOL and len(terms) > 1:
+            found = {**dict(search.match([search.rarest(terms, most)], POOL, chosen, most)), **found}
         return found
 
     def _terms(self, question: str, german: bool, pool: Pool) -> tuple[list[str], float]:

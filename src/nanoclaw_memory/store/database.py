@@ -63,11 +63,12 @@ class Database(Protocol):
         limit: int,
         only: str = "",
         params: Params | None = None,
-        every: bool = False,
+        newest: int = 0,
     ) -> list[tuple[int, float]]:
-        """Row ids of the keyword index `table` that contain any or `every` one of `terms`, best (highest) first.
+        """Row ids of the keyword index `table` that contain any of `terms`, best (highest) first.
 
-        `only` is a condition of our own SQL on `rowid`, tested before the limit; `params` are its values.
+        `only` is a condition of our own SQL on `rowid`, tested before the limit; `params` are its values. Where a
+        number of `newest` is given, only about so many are ranked, and each contains all of the terms.
         """
         ...
 

@@ -290,18 +290,16 @@ class PassageSearch:
         return dict(self.database.query(sql, {"source": source}))
 
     def match(
-        self, terms: Sequence[str], limit: int, chosen: Selection | None, since: int = 0, every: bool = False
+        self, terms: Sequence[str], limit: int, chosen: Selection | None, newest: int = 0
     ) -> list[tuple[int, float]]:
-        """Passages from an id on that contain any or `every` one of the terms, best first."""
-        alone = not since and not every and (chosen is None or chosen.is_listed)
+        """Passages that contain any of the terms, or of the `newest` that contain all of them, best first."""
+        alone = not newest and (chosen is None or chosen.is_listed)
         if alone and self.database.is_file and self._unchanged_since():
             found = self._best(terms, limit, chosen.excluded if chosen else ())
             if found is not None:
                 return found
-        parts = (f"rowid >= {since}" if since else "", chosen.of("rowid") if chosen else "")
-        only = " AND ".join(filter(None, parts))
-        params = chosen.params if chosen else None
-        return self.database.match("passages_fts", terms, limit, only, params, every)
+        only, params = (chosen.of("rowid"), chosen.params) if chosen else ("", None)
+        return self.database.match("passages_fts", terms, limit, only, params, newest)
 
     def _best(
         self, terms: Sequence[str], limit: int, excluded: Iterable[int]
@@ -329,9 +327,9 @@ class PassageSearch:
             return ()
         return array("q", (row[0] for row in rows)), array("d", (row[1] for row in rows))
 
-    def since(self, terms: Sequence[str], most: int) -> int:
-        """The passage from which on about so many contain all of the terms."""
-        return self.database.newest("passages_fts", terms, most)
+    def rarest(self, terms: Sequence[str], most: int) -> str:
+        """Of terms that at least so many passages contain each the one whose last ones reach back furthest."""
+        return min(terms, key=lambda term: self.database.newest("passages_fts", [term], most))
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
         """How many passages contain the term; counting stops at `most`."""

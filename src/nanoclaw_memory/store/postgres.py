@@ -141,12 +141,13 @@ class PostgresDatabase:
         limit: int,
         only: str = "",
         params: Params | None = None,
-        every: bool = False,
+        newest: int = 0,
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        if every:
-            found, more = self.containing(table, terms, every)
+        if newest:
+            found, more = self.containing(table, terms, every=True)
+            found = f"rowid >= {self.newest(table, terms, newest)} AND {found}"
             only, params = f"{only} AND {found}" if only else found, {**(params or {}), **more}
         condition, lists = translated(only)
         holding = [self._counted.get((table, term)) for term in terms]

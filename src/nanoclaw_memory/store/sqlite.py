@@ -102,14 +102,19 @@ class SqliteDatabase:
         limit: int,
         only: str = "",
         params: Params | None = None,
-        every: bool = False,
+        newest: int = 0,
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        found, given = self.containing(table, terms, every)
+        found, given = self.containing(table, terms, every=bool(newest))
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT rowid, -rank FROM {table} WHERE {where} ORDER BY rank LIMIT :limit"  # noqa: S608
-        rows = self.query(sql, {**(params or {}), **given, "limit": limit})
+        if newest:  # one pass: to look for them first and then rank them reads all rows of all terms twice
+            last = (
+                f"SELECT rowid, -rank AS score FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT :newest"  # noqa: S608
+            )
+            sql = f"SELECT rowid, score FROM ({last}) ORDER BY score DESC LIMIT :limit"  # noqa: S608
+        rows = self.query(sql, {**(params or {}), **given, "limit": limit, "newest": newest})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
     def occurrences(
