@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _MISSING: Any = object()
-_PLAIN = frozenset((str, int, bool))
+_PLAIN = frozenset((str, int, bool, float, type(None)))
 _kept: list[Kept] = []
 
 
@@ -78,10 +80,11 @@ def _size(value: Any) -> int:
     kind = type(value)
     if kind in _PLAIN:
         return own
-    if kind in (tuple, list, set, frozenset):
-        plain = _PLAIN.issuperset(map(type, value))  # mostly: these need no call of ours
-        return own + sum(map(sys.getsizeof if plain else _size, value))
     if isinstance(value, dict):
         return own + sum(_size(key) + _size(one) for key, one in value.items())
-    fields = getattr(value, "__struct_fields__", ())
-    return own + sum(_size(getattr(value, name)) for name in fields)
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.astuple(value)
+    elif kind not in (tuple, list, set, frozenset):
+        return own
+    plain = _PLAIN.issuperset(map(type, value))  # mostly: these need no call of ours
+    return own + sum(map(sys.getsizeof if plain else _size, value))

@@ -137,8 +137,10 @@ class QuestionVectors:
         with self._guard:
             made.set_result(found)
             self.nbytes += found.vectors.nbytes
+            if self.nbytes <= self.most:
+                return
             ready = [key for key, one in self._known.items() if one.done()]
-            for key in ready if self.nbytes > self.most else ():
+            for key in ready:
                 self.nbytes -= self._known.pop(key).result().vectors.nbytes
                 if self.nbytes <= self.most:
                     return

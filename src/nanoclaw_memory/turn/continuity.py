@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 from nanoclaw_memory import tokens
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
@@ -436,6 +437,7 @@ def _contains(phrase: str, text: str) -> bool:
     return False
 
 
+@bounded(256 * 1024)  # each recollection is told several times over
 def harmless(text: str) -> str:
     """What others or the agent said, to be quoted; what reads like an attack is left out: a page may dictate it."""
     from nanoclaw_memory.intake.suspicion import steering  # a cold hook has seldom anything to tell
