@@ -90,13 +90,15 @@ def version(revision: str) -> Iterator[Path]:
 
 def fill(home: Path, chunks: int, sources: Path) -> None:
     """Fill a home as these sources do: an older version cannot read what a newer one has written."""
-    code = "import sys, interfaces; interfaces.fill(interfaces.Path(sys.argv[1]), int(sys.argv[2]))"
+    bench = sources.parent / "bench"
+    name = "interfaces" if (bench / "interfaces.py").exists() else "faces"  # as it was called before
+    code = f"import sys, {name}; {name}.fill({name}.Path(sys.argv[1]), int(sys.argv[2]))"
     subprocess.run([sys.executable, "-c", code, str(home), str(chunks)], check=True, env=_of(sources))
 
 
 def _of(sources: Path) -> dict[str, str]:
-    """The environment of a process that runs these sources, and may use the modules beside this one."""
-    return {**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{Path(__file__).parent}"}
+    """The environment of a process that runs these sources, and may use the measurements that came with them."""
+    return {**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{sources.parent / 'bench'}"}
 
 
 @contextmanager

@@ -43,9 +43,13 @@ class Kept:
         if size > self.most // 2:
             return
         if self.sizes[0] + size > self.most // 2:
-            self.before, self.lately, self.sizes = self.lately, {}, [0, self.sizes[0]]
+            self.age()
         self.lately[key] = value
         self.sizes[0] += size
+
+    def age(self) -> None:
+        """Let go what was not used since the last time."""
+        self.before, self.lately, self.sizes = self.lately, {}, [0, self.sizes[0]]
 
 
 def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:

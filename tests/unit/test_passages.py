@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.store.passage_search import Selection
+from nanoclaw_memory.store.passage_search import _KEPT, Selection
 from nanoclaw_memory.store.passages import NewPassage, NewRow, Passages
 from nanoclaw_memory.store.sqlite import SqliteDatabase
 from nanoclaw_memory.types import Passage
@@ -116,3 +116,16 @@ def test_of_common_words_what_a_filter_lets_in_is_found_however_old(tmp_path: Pa
     assert len(search.match(["harbour", "port"], 10, None, newest=5)) == 5
     old = Selection(within="id <= 3")
     assert set(dict(search.match(["harbour", "port"], 10, old, newest=5))) == {1, 2, 3}
+
+
+def test_of_an_index_that_changes_what_it_said_long_ago_is_not_kept(tmp_path: Path):
+    passages = stored(SqliteDatabase(tmp_path / "index.db", "index"), ["the harbour", "the port"])
+    for number in range(10, 15):
+        with passages.database.transaction():
+            passages.put_rows("entries", [row(number, "another harbour")])
+        for _ in range(2):  # nothing is kept of the first question of a process
+            with passages.search.settled():
+                passages.search.load([1, 2])
+                assert len(passages.search.match(["harbour"], 20, None)) == number - 8
+    keys = [key for key in (*_KEPT.lately, *_KEPT.before) if key[0][0] == passages.database.place]
+    assert 0 < len({state for state, _ in keys}) <= 2

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.lessons import TALK
-from nanoclaw_memory.text import Language, content_words, language, stem
+from nanoclaw_memory.text import LANGUAGES, Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ def judged_match(
     """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
     if calls_for_nothing(judge.probability("needs", message)):
         return []
-    ranked = sorted(lessons, key=lambda one: (-_nearness(one, message, cosines.get(one.id)), -one.id))
-    near = ranked[:MAX_JUDGED]
+    near = _nearest(message, lessons, cosines)
     odds: dict[int, float] = {}  # of those that the judge has read: each costs milliseconds
 
     def read(lesson: Lesson) -> float:
@@ -166,11 +165,16 @@ def _in_context(lesson: Lesson) -> str:
     return lesson.lesson if known else f"{lesson.lesson}{ABOUT}{answered})"
 
 
-def _nearness(lesson: Lesson, message: str, cosine: float | None) -> float:
-    """A rank for choosing what the judge reads: by meaning, and by shared words."""
-    spoken = language(message, lesson.lesson)
-    shared = _stems(message, spoken) & _stems(f"{lesson.lesson}\n{lesson.trigger}", spoken)
-    return (cosine or 0.0) + 0.1 * len(shared)
+def _nearest(message: str, lessons: Sequence[Lesson], cosines: Mapping[int, float]) -> list[Lesson]:
+    """The lessons that the judge reads: nearest by meaning, and by shared words."""
+    said = {spoken: _stems(message, spoken) for spoken in LANGUAGES}
+
+    def rank(lesson: Lesson) -> tuple[float, int]:
+        spoken = language(message, lesson.lesson)
+        shared = said[spoken] & _stems(f"{lesson.lesson}\n{lesson.trigger}", spoken)
+        return (cosines.get(lesson.id) or 0.0) + 0.1 * len(shared), lesson.id
+
+    return sorted(lessons, key=rank, reverse=True)[:MAX_JUDGED]
 
 
 def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:

@@ -228,7 +228,15 @@ class PassageSearch:
         """The index and its last change; None where nothing is kept of it: a hook's process asks only once."""
         if self._first or (self._state is None and (self.database.writing or self.database.read_only)):
             return None
-        return self._state or (self.database.place, self._generation())
+        return self._state or self._noted(self.database.place, self._generation())
+
+    @staticmethod
+    def _noted(place: str, generation: str) -> tuple[str, str]:
+        """The state of an index; of the one before nothing is asked any more, and it need not wait to be pushed out."""
+        if _KEPT.get(place) != generation:
+            _KEPT.age()
+            _KEPT.put(place, generation)
+        return place, generation
 
     def unchanged(self, what: Hashable, find: Callable[..., T], *given: Any) -> T:
         """What `find` reads in the index for what is given, kept in memory until the index changes."""
