@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nanoclaw_memory import caches
 from nanoclaw_memory.intake import secret_scorer
 from nanoclaw_memory.intake.secrets import Secret, find, mask, mask_fact
 
@@ -579,12 +580,22 @@ def test_an_id_or_a_model_is_no_credential(key, value):
 
 def test_a_damaged_scorer_finds_nothing_and_the_rules_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(secret_scorer, "FILE", tmp_path / "gone.bin")
-    for cached in (secret_scorer._model, secret_scorer._word):
-        cached.cache_clear()
+    monkeypatch.setattr(secret_scorer, "_word", secret_scorer._word.__wrapped__)  # nothing of before is kept
+    secret_scorer._model.cache_clear()
     try:
         assert mask("the spreadsheet opens with Marmot77")[1] == 0
         assert mask("password=hunter2")[1] == 1
     finally:
         monkeypatch.undo()
-        for cached in (secret_scorer._model, secret_scorer._word):
-            cached.cache_clear()
+        secret_scorer._model.cache_clear()
+
+
+def test_words_that_were_looked_at_are_kept_within_the_bound_that_status_shows():
+    before, most = caches.taken()
+    for number in range(400):
+        mask(f"the spreadsheet opens with {number}{'Marmot' * 2_500}")
+    assert before < caches.taken()[0] <= most
+    kept = [
+        key for one in caches._kept for key in one.lately if len(str(key)) > 15_000 and "Marmot" in str(key)
+    ]
+    assert 0 < len(kept) < 300

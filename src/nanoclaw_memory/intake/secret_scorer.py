@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 
 SIZE = 1 << 16
@@ -173,23 +174,23 @@ def cue_places(word: str) -> list[int]:
     return [place(part, CUES) for part in parts]
 
 
-@functools.lru_cache(maxsize=8192)
+@bounded(2 * 1024 * 1024)
 def _sum_near(side: str, word: str, kind: str) -> int:
     return sum(map(_model()[2].__getitem__, near_features(side, word, kind)))
 
 
-@functools.lru_cache(maxsize=8192)
+@bounded(1024 * 1024)
 def _sum_position(name: str, kind: str) -> int:
     weights = _model()[2]
     return weights[place(name)] + weights[place(kind + name)]
 
 
-@functools.lru_cache(maxsize=2048)
+@bounded(512 * 1024)
 def _sum_own(text: str) -> int:
     return sum(map(_model()[2].__getitem__, own_features(text)))
 
 
-@functools.lru_cache(maxsize=8192)
+@bounded(4 * 1024 * 1024)
 def _word(text: str) -> ScoredWord:
     kind, lower = _kind(text), text.lower()[:24]
     cues = _model()[3]
