@@ -357,6 +357,15 @@ def test_identical_text_is_embedded_once_and_survives_a_rebuild(notes: Memory):
     assert again.embedded == 0
 
 
+def test_text_that_differs_in_case_and_blanks_alone_is_embedded_once(notes: Memory):
+    notes.index()
+    texts = ("Exactly the same text.", "exactly  the SAME text.", "Exactly another text.")
+    for number, text in enumerate(texts):
+        write(notes, f"memory/{number}.md", f"# Same\n\n{text}\n")
+    done = notes.index()
+    assert (done.added, done.embedded) == (3, 2)
+
+
 def test_an_unchanged_file_is_not_read_again(notes: Memory):
     notes.index()
     assert notes.index().added == 0
