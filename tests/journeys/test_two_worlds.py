@@ -59,6 +59,13 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[str
         yield from commands(found, (*path, name))
 
 
+def test_tests_of_one_group_run_in_one_process(request: pytest.FixtureRequest):
+    """Else each process makes this module's homes anew, and they meet in one role of the database server."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("nothing is grouped")
+    assert request.node.nodeid.endswith("@two worlds")
+
+
 def test_the_table_lists_every_command_route_tool_and_hook():
     calls = sys.modules["isolation_faces"].CALLS
     assert {*calls.commands, *calls.commands_not_asked} == set(commands(cli))
