@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -61,8 +62,7 @@ def _own_database() -> str:
 
 def as_superuser(name: str) -> str:
     """The URL of one of the server's databases, or of the one that a URL names, for its superuser."""
-    name = re.sub(r".*/(\w+)(\?.*|$)", r"\1", name)
-    return re.sub(r"(?<=/)\w+(?=\?|$)", name, server(), count=1)
+    return urlunsplit(urlsplit(server())._replace(path=f"/{urlsplit(name).path.lstrip('/')}"))
 
 
 @contextmanager
