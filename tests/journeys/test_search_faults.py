@@ -71,6 +71,24 @@ def served(
     return memory
 
 
+def test_shared_chats_that_said_nothing_yet_are_no_fault(
+    served: Memory, httpserver: HTTPServer, open_memory: Callable[..., Memory]
+) -> None:
+    httpserver.expect_request("/v1/embeddings").respond_with_handler(good)
+    own = served.settings.embeddings
+    chat = open_memory(
+        private=False,
+        embeddings__provider="openai",
+        embeddings__endpoint=own.endpoint,
+        embeddings__model="test-model",
+        embeddings__dimensions="8",
+    )
+    chat.search("Keystone port")
+    found = served.search("Keystone port")
+    assert "3055" in found.hits[0].text
+    assert found.degraded == ()
+
+
 FAULTS = {
     "too few vectors": (short, "returned"),
     "wrong dimensions": (longer, "dimensions"),

@@ -134,7 +134,7 @@ class Candidates:
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys(), chosen)
-        if not fast:
+        if not fast and pool.total:  # an empty index has no vectors, which is no fault
             self._add_vectors(
                 question,
                 pool,
