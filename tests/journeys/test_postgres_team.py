@@ -423,6 +423,17 @@ def test_a_role_that_may_not_create_schemas_is_told_what_it_needs(url: str, home
             connection.execute("DROP ROLE guest")
 
 
+def test_an_owner_who_may_make_no_roles_is_told_who_can_allow_it(team: Opened, url: str):
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
+        connection.execute(f"ALTER ROLE {OWNER} NOCREATEROLE")
+        try:
+            with pytest.raises(StoreError, match="permission denied to create role") as caught:
+                team("shire").admin.make_role("bilbo")
+        finally:
+            connection.execute(f"ALTER ROLE {OWNER} CREATEROLE")
+    assert f'ALTER ROLE "{OWNER}" CREATEROLE' in caught.value.hint
+
+
 def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_done(team: Opened, url: str):
     memory = team()
     memory.graph.upsert("Ring", "owner", "Bilbo")

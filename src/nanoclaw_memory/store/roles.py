@@ -6,11 +6,12 @@ second wall behind that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, StoreError
 from nanoclaw_memory.store.opening import Store
 from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.store.postgres_connections import connected, quoted
@@ -44,7 +45,11 @@ def make_role(
     made += [common, *_published(store)]
     for database in made:
         database.query("SELECT 1")
-    with connected(store.url) as connection, connection.transaction():
+    with (
+        connected(store.url) as connection,
+        _telling_who_may_make_roles(connection),
+        connection.transaction(),
+    ):
         if _exists(connection, name):
             raise InvalidValue(
                 f"there is a role {name!r} already", f"take another name, or: ncm db role {name} --drop"
@@ -57,6 +62,19 @@ def make_role(
         for database in made:
             secure(connection, database.schema, database.path.relative_to(store.home))
     return role_url(store.url, name, password)
+
+
+@contextmanager
+def _telling_who_may_make_roles(connection: Any) -> Iterator[None]:
+    from psycopg import errors
+
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the database refuses it: {str(error).splitlines()[0]}",
+            f"a superuser of the database can allow it: ALTER ROLE {quoted(connection.info.user)} CREATEROLE",
+        ) from error
 
 
 def _published(store: Store) -> list[PostgresDatabase]:
