@@ -358,7 +358,7 @@ def test_a_wrong_token_address_or_certificate_connects_nothing(
     assert "plain http" in laptop.connect(token["token"], code=2, url="http://memory.example.org").stderr
     assert "cannot be reached" in laptop.connect(token["token"], code=1, url="https://localhost:1").stderr
     laptop.ca = certificate(tmp_path, "localhost")[0]
-    assert "certificate" in laptop.connect(token["token"], code=1).stderr
+    assert "--ca FILE" in laptop.connect(token["token"], code=1).stderr
     laptop.ca = files[0]
     other_name = served.url  # 127.0.0.1 is not in the certificate
     assert "certificate" in laptop.connect(token["token"], code=1, url=other_name).stderr

@@ -137,7 +137,7 @@ class Asking:
         (found,) = self._outcome
         if isinstance(found, Answer):
             return found
-        raise ServerAway(_reason(self._remote, found), "ncm doctor says more") from found
+        raise _away(self._remote, found) from found
 
 
 def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float = WAIT) -> Answer:
@@ -204,12 +204,15 @@ def _skew(date: str) -> float:
         return 0.0
 
 
-def _reason(remote: Remote, error: Exception) -> str:
+def _away(remote: Remote, error: Exception) -> ServerAway:
     import ssl
 
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate of {remote.url} is not valid: {error.verify_message}"
-    return f"{remote.url} cannot be reached: {error}"
+        return ServerAway(
+            f"the certificate of {remote.url} is not valid: {error.verify_message}",
+            "if no public authority signed it, name the certificate that did: ncm connect URL --ca FILE",
+        )
+    return ServerAway(f"{remote.url} cannot be reached: {error}", "ncm doctor says more")
 
 
 def query_of(scope: Scope) -> str:
