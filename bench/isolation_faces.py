@@ -48,6 +48,7 @@ _VOLATILE = (
         "N",
     ),
     (re.compile(r"\b\d+(?= MB of disk)"), "N"),
+    (re.compile(r"(?<=//Toby:)[\w-]+(?=@)"), "PASSWORD"),  # of a role
     (re.compile(r"(?<=\"changed_at\":\")[^\"]+"), "T"),  # when the files of a home were made
 )
 

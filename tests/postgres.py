@@ -18,6 +18,11 @@ import pytest
 OWNER = "ncm_tests"  # of every database, and no superuser: row-level security holds for it too
 _numbers = itertools.count(1)
 _OURS = "nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('ncm', 'public', 'information_schema')"
+# The agents of a database's groups, and then the groups.
+_ROLES = """
+SELECT quote_ident(m.rolname) FROM pg_auth_members JOIN pg_roles m ON m.oid = member JOIN pg_roles g ON g.oid = roleid
+WHERE starts_with(g.rolname, %(own)s) AND NOT admin_option
+UNION ALL SELECT quote_ident(rolname) FROM pg_roles WHERE starts_with(rolname, %(own)s)"""
 
 
 @cache
@@ -32,7 +37,8 @@ def server() -> str:
     folder = Path(tempfile.gettempdir()) / f"nanoclaw-postgres-{run[:12]}"
     url = str(pgserver.get_server(folder, cleanup_mode="delete").get_uri())
     with psycopg.connect(url, autocommit=True) as connection:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        # autovacuum changes the size of tables, which the shared scope of two equal homes is told, when it likes
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
             connection.execute(f"ALTER SYSTEM SET {setting} = off")
         connection.execute("SELECT pg_reload_conf()")
     return url
@@ -135,13 +141,16 @@ def rows_with(url: str, words: tuple[str, ...]) -> list[str]:
 
 
 def drop_schemas(url: str) -> None:
-    """Empty a database."""
+    """Empty a database; the roles of its agents, which belong to the whole server, go too."""
     import psycopg
 
     from nanoclaw_memory.store.postgres_connections import disconnect
 
     disconnect(url)
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
         names = connection.execute(f"SELECT quote_ident(nspname) FROM pg_namespace WHERE {_OURS}").fetchall()
         if names:
             connection.execute(f"DROP SCHEMA {', '.join(name for (name,) in names)} CASCADE")
+        own = {"own": f"ncm/{connection.info.dbname}/"}
+        for (role,) in connection.execute(_ROLES, own).fetchall():
+            connection.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")

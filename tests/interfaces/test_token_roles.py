@@ -26,11 +26,6 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with alone(), fresh_database() as made:
         monkeypatch.setenv("NANOCLAW_STORE_URL", made)
         yield made
-        with psycopg.connect(as_superuser(made), autocommit=True) as connection:
-            roles = "SELECT rolname FROM pg_roles WHERE rolname ~ '^ncm_[0-9a-f]{8}$' OR starts_with(rolname, 'ncm/')"
-            for (role,) in connection.execute(roles).fetchall():
-                connection.execute(f'DROP OWNED BY "{role}" CASCADE')
-                connection.execute(f'DROP ROLE "{role}"')
 
 
 @pytest.fixture
