@@ -144,6 +144,18 @@ def test_published_entries_are_readable_by_grant_only(team: Opened):
     assert "InsufficientPrivilege" in ask(role, read)
 
 
+def test_a_role_of_a_database_that_was_restored_without_privileges_works(team: Opened, url: str):
+    team("shire").graph.upsert("Ring", "place", "chest")
+    assert ask(url, "REVOKE USAGE ON SCHEMA ncm FROM PUBLIC", "SELECT 1") == "[(1,)]"
+    try:
+        role = team("shire").admin.make_role("bilbo")
+        own = team("shire", role, origin="agent")
+        own.store("the door opens with mellon", "fact")
+        assert [hit.item.value for hit in own.graph.search("Ring place").hits] == ["chest"]
+    finally:
+        ask(url, "GRANT USAGE ON SCHEMA ncm TO PUBLIC")
+
+
 def test_a_dropped_role_ends_at_once(team: Opened):
     role = team("shire").admin.make_role("bilbo")
     own = team("shire", role)

@@ -105,7 +105,7 @@ def make_functions(connection: Any) -> None:
 def allow(connection: Any, schema: str, role: str, what: str) -> None:
     """Let a role use a schema's tables, those of later releases too."""
     place, to = quoted(schema), quoted(role)
-    connection.execute(f"GRANT USAGE ON SCHEMA {place} TO {to}")
+    connection.execute(f"GRANT USAGE ON SCHEMA {place}, ncm TO {to}")
     connection.execute(f"GRANT {what} ON ALL TABLES IN SCHEMA {place} TO {to}")
     connection.execute(f"ALTER DEFAULT PRIVILEGES IN SCHEMA {place} GRANT {what} ON TABLES TO {to}")
 
