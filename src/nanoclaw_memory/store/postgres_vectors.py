@@ -18,7 +18,7 @@ EXACT_ROWS = 20_000  # so many are compared one by one
 MOST_LISTS = 2_000  # k-means of more takes gigabytes of the server's memory
 PER_LIST = 100
 # One in so many lists is looked through, so many lists at most, and so many vectors: bench/team_search.py.
-PROBED, MOST_PROBED, MOST_COMPARED = 8, 125, 30_000
+PROBED, MOST_PROBED, MOST_COMPARED = 8, 125, 50_000
 BUILDING = "SET maintenance_work_mem = '1GB'"  # k-means of so many lists needs nearly that
 LONGEST = 4_000  # numbers of a vector that pgvector can index
 _COLUMN = """
