@@ -9,6 +9,10 @@ learn`, `archived` a cold process that archives the exchange itself, `resident` 
 `--before` measures an older version too: the Python that has it. The session's start counts as coming up.
 `--data bench/data/fresh/corrections.jsonl` is a further author's.
 
+`--kinds` reads bench/data/more/m/messages.jsonl: plain facts, answers, changes, thanks, standing rules and corrections.
+Of each kind it says how many became an active lesson, how many were noted at all, and how many are marked as a
+correction of the answer before.
+
 `--own` reads bench/data/corrections.txt, our own messages: the rules, and the judge beside them. Odd ones were used
 for the patterns and are among the judge's training texts, even ones were not; both have one author, who also wrote the
 patterns. `--chat` counts false alarms in LoCoMo's development conversations, in which nobody corrects an agent.
@@ -28,6 +32,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 OWN = HERE / "data" / "corrections.txt"
+KINDS = HERE / "data" / "more" / "m" / "messages.jsonl"
 SHARED = HERE.parent.parent / "shared" / "data"
 MODELS = HERE.parent / ".venv" / "models"
 WAYS = ("cold", "upkept", "archived", "resident")
@@ -161,6 +166,44 @@ def before(python: str, arguments: argparse.Namespace, ways: list[str]) -> Itera
             yield f"before, {way}", json.loads(done.stdout)[way]
 
 
+# ---- kinds of message ----
+
+
+def kinds(arguments: argparse.Namespace) -> None:
+    """What becomes of each kind of message: a lesson, a note, a mark on the answer before."""
+    from nanoclaw_memory.memory import Memory
+    from nanoclaw_memory.store import lessons as rows
+    from nanoclaw_memory.types import Scope
+
+    cases = [json.loads(line) for line in KINDS.read_text(encoding="utf-8").splitlines()]
+    unsure = getattr(rows, "NO_CORRECTION", "\0")  # the version before marked every one
+    print("| kind | messages | way | active | noted | marked as a correction |\n|---|---|---|---|---|---|")
+    for way in arguments.ways.split(","):
+        embedder = chain(arguments.models) if way == "resident" else None
+        counted: dict[str, list[tuple[bool, bool, bool]]] = {}
+        for case in cases:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                Memory.open(folder, Scope(session_id="one")) as memory,
+            ):
+                memory.init()
+                if way == "resident":
+                    make_resident(memory, embedder)
+                feed(memory, {"previous_agent": case["prev"], "user": case["user"]}, way)
+                found = [one for one in list_lessons(memory) if one.state != "retired"]
+            active, marked = (
+                [one.state == "active" for one in found],
+                [not one.why.endswith(unsure) for one in found],
+            )
+            counted.setdefault(case["kind"], []).append((any(active), bool(found), any(marked)))
+            right = any(active) == case["lesson"] and any(marked) <= case["corrects"]
+            if arguments.errors and not right:
+                print(f"{way} {case['kind']} {[one.why for one in found]} {case['user']!r}")
+        for kind, results in counted.items():
+            shares = " | ".join(str(sum(one[n] for one in results)) for n in range(3))
+            print(f"| {kind} | {len(results)} | {way} | {shares} |", flush=True)
+
+
 # ---- our own messages ----
 
 
@@ -228,11 +271,14 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=0, help="only so many")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--own", action="store_true", help="our own messages instead")
-    parser.add_argument("--errors", action="store_true", help="list the mistakes of the tune half")
+    parser.add_argument("--kinds", action="store_true", help="messages of several kinds instead")
+    parser.add_argument(
+        "--errors", action="store_true", help="list the mistakes (of our own: of the tune half)"
+    )
     parser.add_argument("--chat", type=Path, default=SHARED / "locomo" / "locomo_dev.json")
     arguments = parser.parse_args()
-    if arguments.own:
-        own_messages(arguments)
+    if arguments.own or arguments.kinds:
+        (own_messages if arguments.own else kinds)(arguments)
         return
     cases = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
     cases, ways = cases[: arguments.cases or None], arguments.ways.split(",")
