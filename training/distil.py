@@ -2,9 +2,10 @@
 
     python training/distil.py [--heads NAME…] [--texts DIR] [--lives FILE…] [--check FILE…] [--out FILE]
 
-The judge says of every text what it is; a linear model over hashed features learns it. Attacks are learnt from their
-authors alone, window by window: there the judge knows no more. `--check` are lives to measure by: how well the scorer
-tells their needing prompts from the idle ones, beside the judge. Heads that are not named stay as they are.
+The judge says of every text what it is; a linear model over hashed features learns it. Attacks and rules are learnt
+from their authors alone, attacks window by window: there the judge knows no more. `--check` are lives to measure by:
+how well the scorer tells their needing prompts from the idle ones, beside the judge. `--rules` are messages to measure
+by, each with its kind. Heads that are not named stay as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from nanoclaw_memory.providers.judge import Judge
 
 OUT = Path(scorer.__file__).with_name("scorer.bin")
 ROUNDS, RATE, SHRINK = 30, 0.12, 2e-6
+BEHAVIORAL = ("preference", "instruction", "correction")
+OF_AUTHORS = ("attack", "rule")  # heads that only their authors teach
 RIGHT = 0.5  # what an author's own label counts beside the judge's probability
 
 
@@ -45,7 +48,31 @@ def texts(folder: Path, lives: list[Path]) -> dict[str, dict[str, float | None]]
     corrections |= {
         row["user"]: float(row["label"] == "correction") for _, row in rows(folder, "corrections")
     }
-    return {"needs": needs, "correction": corrections, "attack": _attacks(folder, lives)}
+    return {
+        "needs": needs,
+        "correction": corrections,
+        "attack": _attacks(folder, lives),
+        "rule": _rules(folder, lives),
+    }
+
+
+def _rules(folder: Path, lives: list[Path]) -> dict[str, float | None]:
+    """What says how to work from now on, and what asks, answers, plans or states something."""
+    found: dict[str, float | None] = {}
+    for life in lives:
+        told = json.loads(life.read_text(encoding="utf-8"))
+        found |= {line: 0.0 for given in told["logs"].values() for line in given}
+        found |= {one["agent"]: 0.0 for one in told["exchanges"]}
+    for name, key in (("needs", "text"), ("policies", "action"), ("applies", "prompt")):
+        found |= {row[key]: 0.0 for _, row in rows(folder, name)}
+    for _, row in rows(folder, "corrections"):
+        if row["label"] == "none" or row["reach"] == "general":
+            found[row["user"]] = float(row["label"] != "none")
+    found |= {row["line"]: float(row["type"] in BEHAVIORAL) for _, row in rows(folder, "pages")}
+    for line in (folder / "rules.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found[row["text"]] = float(row["label"] == "rule")
+    return found | {row["rule"]: 1.0 for _, row in rows(folder, "applies")}
 
 
 def _attacks(folder: Path, lives: list[Path]) -> dict[str, float | None]:
@@ -63,7 +90,7 @@ def _attacks(folder: Path, lives: list[Path]) -> dict[str, float | None]:
 
 
 def targets(judge: Judge, head: str, given: dict[str, float | None], before: dict[str, str]) -> list[float]:
-    if head == "attack":
+    if head in OF_AUTHORS:
         return [float(label or 0.0) for label in given.values()]
     said = [judge.probability(head, text, before.get(text, "")) for text in given]
     return [
@@ -96,6 +123,7 @@ def main() -> None:
     parser.add_argument("--lives", type=Path, nargs="*", default=LIVES)
     parser.add_argument("--check", type=Path, nargs="*", default=[])
     parser.add_argument("--attacks", type=Path, nargs="*", default=[], help="attacks and twins to measure by")
+    parser.add_argument("--rules", type=Path, nargs="*", default=[], help="messages to measure by")
     parser.add_argument("--judge", type=Path, default=None)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
@@ -129,6 +157,12 @@ def main() -> None:
             print(
                 f"{path} {name}: AUC {auc(right, said):.3f}, found at 3 % {found_at(right, said, 0.03):.2f}"
             )
+    for path in options.rules:
+        told = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        told = [one for one in told if one["kind"] != "correction"]
+        right = [one["kind"] == "rule" for one in told]
+        said = [scorer.probability("rule", one["user"]) for one in told]
+        print(f"{path} scorer: AUC {auc(right, said):.3f}, found at 3 % {found_at(right, said, 0.03):.2f}")
 
 
 if __name__ == "__main__":

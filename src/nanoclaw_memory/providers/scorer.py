@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nanoclaw_memory.patterns import regex
 
-HEADS = ("needs", "correction", "attack")
+HEADS = ("needs", "correction", "attack", "rule")
 NEUTRAL = 0.5
 SIZE = 1 << 16
 MOST_WORDS = 120  # of a longer text both ends count
