@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from nanoclaw_memory.errors import NotFound
+from nanoclaw_memory.providers import scorer
+from nanoclaw_memory.store.lessons import NO_CORRECTION
 
 RULE = "Invoices go out with the order number on top."
 
@@ -28,7 +32,7 @@ def test_the_judge_finds_a_correction_that_no_rule_knows_and_says_why(corrected)
     corrected.after_turn(RULE, "Understood.")
     (lesson,) = corrected.lessons.lessons()
     assert (lesson.lesson, lesson.state, lesson.reach) == (RULE, "active", "topic")
-    assert lesson.why == "judge: correction 0.95, reach topic"
+    assert lesson.why == "judge: correction 0.95, reach topic; says how to work 0.54"
 
 
 def test_the_judge_outweighs_a_weak_rule_and_not_the_plainest_ones(corrected):
@@ -36,7 +40,7 @@ def test_the_judge_outweighs_a_weak_rule_and_not_the_plainest_ones(corrected):
     assert corrected.lessons.lessons() == []
     corrected.after_turn("Don't use tabs", "Fine.")
     (lesson,) = corrected.lessons.lessons()
-    assert lesson.why == "judge: correction 0.05, reach topic; rule: dont 0.90"
+    assert lesson.why == f"judge: correction 0.05, reach topic; rule: dont 0.90; {NO_CORRECTION}"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,108 @@ def test_a_fact_about_something_else_corrects_nothing(corrected, scripted_judge)
     assert corrected.lessons.lessons() == []
     corrected.after_turn("Address the letter", "I wrote to Halvor in Oslo.")
     corrected.after_turn("Halvor moved to Bodø.", "Changed.")
-    assert [one.state for one in corrected.lessons.lessons()] == ["active"]
+    corrected.after_turn("Halvor moved to Bodø.", "I know.")
+    (noted,) = corrected.lessons.lessons()
+    assert (noted.state, noted.seen) == ("candidate", 2)  # a fact, which is recalled as one
+    assert "states something" in noted.why
+
+
+PLAIN = (
+    ("Book the room", "The room for the team day is booked.", "it's the Nordsee hotel, 14 people"),
+    ("Plan my monday", "Monday: 8:00 surgery, 10:00 supplier call.", "the supplier call is with Herr Lund"),
+    ("List the vans", "Here is the overview of the vans.", "The white one has its inspection in March"),
+    ("Wer leitet die Gruppen?", "Zwei Gruppen, montags und mittwochs.", "Mittwochs leitet sie Henrike"),
+)
+
+
+@pytest.mark.parametrize(("asked", "answered", "told"), PLAIN)
+def test_a_plain_fact_is_no_lesson_and_no_correction_whatever_the_judge_says(
+    memory, scripted_judge, open_memory, asked, answered, told
+):
+    scripted_judge.yes["correction"] = [told]
+    memory.after_turn(asked, answered)
+    memory.after_turn(told, "Ok.")
+    assert memory.lessons.lessons("active") == []
+    assert blocks(open_memory(session="later"), asked) == ""
+
+
+def test_only_an_answer_that_was_surely_corrected_is_recalled_so(memory, scripted_judge, open_memory):
+    scripted_judge.yes["correction"] = ["Covetrus", "rabbits"]
+    memory.after_turn("Plan my monday", "Monday: 8:00 surgery, 10:00 a call.")
+    memory.after_turn("Covetrus has Herr Lund for it", "Ok.")
+    memory.after_turn("Plan my friday", "Friday: 9:00 dogs, 11:00 cats.")
+    memory.after_turn("Never plan cats before the rabbits", "Ok.")
+    later = open_memory(session="later")
+    assert 'a call." (' in later.before_turn("What did you plan for monday at 8:00 surgery?").text
+    text = later.before_turn("What did you plan for friday at 9:00 dogs?").text
+    assert 'cats.", corrected: "Never plan cats before the rabbits"' in text
+
+
+STANDING = (
+    "never touch prod without asking me",
+    "From now on squash before merging",
+    "commit messages in this repo have to be in Polish",
+    "use sqlc, not gorm, and no testify",
+    "Also always Sie, never du",
+    "bitte nie Ausrufezeichen benutzen",
+)
+
+
+@pytest.mark.parametrize("rule", STANDING)
+def test_a_standing_rule_is_learnt_at_once_and_kept_although_the_judge_finds_no_correction(
+    memory, scripted_judge, rule
+):
+    if "Polish" not in rule:
+        scripted_judge.reaches[rule] = "once"  # which a rule for the future cannot be
+    spool(memory, "Hello", rule)
+    memory.conversations.drain()
+    memory.upkeep.run("learn")
+    (lesson,) = memory.lessons.lessons()
+    assert (lesson.state, lesson.reach) == ("active", "topic")
+    assert lesson.why.endswith(NO_CORRECTION)
+
+
+def test_a_rule_for_this_time_only_is_not_kept_for_ever(memory, scripted_judge):
+    rule = "Use sqlc this time, not gorm"
+    scripted_judge.reaches[rule] = "once"
+    memory.after_turn("Set it up", "Done, with gorm and testify.")
+    memory.after_turn(rule, "Fine.")
+    assert [(one.state, one.reach) for one in memory.lessons.lessons()] == [("candidate", "once")]
+
+
+def test_without_its_file_of_weights_patterns_say_what_a_rule_is(memory, by_rules, monkeypatch, tmp_path):
+    monkeypatch.setattr(scorer, "FILE", tmp_path / "scorer.bin")
+    scorer._weights.cache_clear()
+    try:
+        memory.after_turn("The orchard gate is number 41.", "Ok.")
+        memory.after_turn("Never touch prod without asking me", "Ok.")
+        assert [one.lesson for one in memory.lessons.lessons()] == ["Never touch prod without asking me"]
+    finally:
+        scorer._weights.cache_clear()
+
+
+# ---- what is no longer so ----
+
+
+def test_a_lesson_that_something_was_said_about_since_is_marked_and_stands_last(memory, by_rules, clock):
+    memory.lessons.add("Send the Alvetra order by thursdays 14:00", "orders")
+    memory.lessons.add("Letters carry Meike's signature", "letters")
+    asked = "Write the letter with the Alvetra order and the signature"
+    told = [line for line in blocks(memory, asked).splitlines() if "•" in line]
+    assert ["Alvetra" in line for line in told] == [True, False]
+    clock.moment += timedelta(days=9)
+    memory.after_turn("The order at Alvetra has to be there by wednesdays 12:00 now", "Noted.")
+    told = [line for line in blocks(memory.for_session("later"), asked).splitlines() if "•" in line]
+    assert ["Alvetra" in line for line in told] == [False, True]
+    assert "; earlier; 2026-03-04: " in told[1] and "wednesdays 12:00" in told[1]
+
+
+def test_a_lesson_that_was_given_up_is_not_injected(memory, by_rules, clock):
+    memory.lessons.add("Answer about Alvetra in English", "Alvetra", general=True)
+    clock.moment += timedelta(days=9)
+    memory.after_turn("We changed answers about Alvetra from English to Dutch", "Noted.")
+    assert "English" not in blocks(memory, "What is open at Alvetra? Answer")
+    assert growth(memory.for_session("later").session_start()) == ""
 
 
 @pytest.mark.parametrize(
@@ -198,9 +303,8 @@ def test_a_cold_hook_learns_by_rules_and_upkeep_judges_later_whatever_came_first
     scripted_judge.yes["correction"] = [RULE]
     spool(memory, "Write the invoice", "I prefer tea in the afternoon", RULE)
     memory.conversations.drain()
-    assert [one.lesson for one in memory.lessons.lessons("active")] == [
-        "I prefer tea in the afternoon (about: The letter is written and lies on the desk.)"
-    ]
+    tea = "I prefer tea in the afternoon (about: The letter is written and lies on the desk.)"
+    assert [one.lesson for one in memory.lessons.lessons("active")] == [tea, RULE]
     memory.upkeep.run("learn")
     assert [one.lesson for one in memory.lessons.lessons("active")] == [RULE]
     (retired,) = memory.lessons.lessons("retired")

@@ -51,9 +51,14 @@ def is_only(text: str, topic: str) -> bool:
     return bool(topic) and found <= {word.casefold() for word in topic.split()} and len(text) < 200
 
 
-def track(texts: Sequence[str]) -> list[Topic]:
-    """The topics of the last exchanges (passed oldest first), most active first."""
-    window = [set(_labels(text)) for text in texts[-WINDOW:]]
+def track(exchanges: Sequence[tuple[str, str]]) -> list[Topic]:
+    """The topics of the last exchanges (message and answer, oldest first), most active first.
+
+    A topic is the person's: what only the agent says ("Noted.") is none.
+    """
+    last = exchanges[-WINDOW:]
+    own = {label for said, _ in last for label in _labels(said)}
+    window = [own.intersection(_labels(f"{said}\n{answered}")) for said, answered in last]
     counts = Counter(label for labels in window for label in labels)
     if not window:
         return []
@@ -118,8 +123,9 @@ def _runs(text: str) -> list[list[str]]:
 
 @bounded(1024 * 1024)  # a conversation uses the same words again and again
 def _content_word(token: str) -> str:
-    """The word of a token; empty if it has no content."""
-    if len(token) <= 2 or token.isdigit() or token.casefold().replace("’", "'") in empty_words():
+    """The word of a token; empty if none of its parts has any content: "hello", "8-12", "mon-fri"."""
+    parts = token.casefold().replace("’", "'").split("-")
+    if len(token) <= 2 or all(part.isdigit() or part in empty_words() for part in parts):
         return ""
     return token.removesuffix("'s").removesuffix("’s")
 

@@ -61,6 +61,17 @@ def find(message: str) -> list[Correction]:
     return sorted(found, key=lambda one: -one.weight)
 
 
+def is_ruled_out(message: str) -> bool:
+    """Whether a sentence of a message is a joke, what somebody else says, an error, or a slip of one's own."""
+    return any(
+        _compiled(unless).search(plain)
+        for _, plain in _sentences(message)
+        for language in _patterns().languages.values()
+        if _is_in(language, plain)
+        for unless in language.unless
+    )
+
+
 def is_praise(message: str) -> bool:
     """Whether a message praises the last answer."""
     if find(message):
@@ -73,10 +84,7 @@ def _matches(sentence: str, plain: str) -> list[Correction]:
     asked = plain.rstrip("\"' ").endswith("?")
     found: list[Correction] = []
     for name, language in _patterns().languages.items():
-        # Patterns of other languages are not even compiled.
-        if not _tokens(language.known_by).intersection(_PUNCTUATION.sub(" ", plain).split()):
-            continue
-        if any(_compiled(unless).search(plain) for unless in language.unless):
+        if not _is_in(language, plain) or any(_compiled(unless).search(plain) for unless in language.unless):
             continue
         found += [
             Correction(sentence, rule.kind, rule.weight, name)
@@ -84,6 +92,11 @@ def _matches(sentence: str, plain: str) -> list[Correction]:
             if (rule.question or not asked) and _compiled(rule.regex).search(plain)
         ]
     return found
+
+
+def _is_in(language: _LanguageRules, plain: str) -> bool:
+    """Whether a sentence has a word of a language; patterns of other languages are not even compiled."""
+    return not _tokens(language.known_by).isdisjoint(_PUNCTUATION.sub(" ", plain).split())
 
 
 def _sentences(message: str) -> list[tuple[str, str]]:

@@ -13,8 +13,9 @@ from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import ABOUT, applies_to_anything, telling
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.statements import Features, features, overlap, same_statement
-from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson, trigger_of
+from nanoclaw_memory.store.lessons import HELD, NO_CORRECTION, LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN
 
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.66  # probability from which a message corrects
+CORRECTION_FROM = 0.72  # probability from which a message corrects
+SURELY = 0.9  # the same from which it is said of the answer that it was corrected
+RULE_FROM = 0.5  # probability from which words say how to work, whatever was said before
+BESIDE_PATTERN = 0.01  # the same where a pattern says so too
+STATES_BELOW = (
+    0.03  # the same below which a correction only states something: a fact, which is recalled as one
+)
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
 ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
@@ -51,13 +58,14 @@ _ONCE = regex(
 
 
 class Teaching(msgspec.Struct, frozen=True):
-    """A correction: the words that teach, how far they reach, and who found it."""
+    """A correction or a rule: the words that teach, how far they reach, and who found it."""
 
     words: str
     reach: str
     sure: bool
     why: str
     beside: bool = False  # whether the message contains, or may contain, somebody else's words
+    states: bool = False  # whether they only state something: no lesson for the work
 
 
 class Learner:
@@ -147,7 +155,7 @@ class Learner:
         before = self._exchanges.before(exchange)
         talk = trigger_of(said(before).text, before.agent_response) if before else ""
         held = _held(exchange, taught)
-        active = taught.sure and taught.reach != "once" and not held
+        active = taught.sure and taught.reach != "once" and not taught.states and not held
         return NewLesson(
             trigger=talk or taught.words[:MAX_TRIGGER],
             lesson=_with_subject(taught.words, before),
@@ -181,42 +189,73 @@ def held(lessons: LessonTable) -> list[Lesson]:
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
-    """What a message teaches as far as patterns can tell; where no answer came before, only an instruction does."""
+    """What a message teaches as far as patterns and the small scorer can tell."""
     found = corrections.find(message)
-    if not (found if before else _standing(found)):
-        return None
     own = read(message)
-    lesson = corrections.lesson_of(found, own.text)
+    rule = _rule(own.text, found) if own.alone else 0.0
+    if not (rule or (found if before else not own.alone and _standing(found))):
+        return None
+    lesson = corrections.lesson_of(found, own.text) if found else corrections.worded(sentences(own.text))
     general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
-    best = found[0]
-    why = f"rule: {best.kind} {best.weight:.2f}"
-    return Teaching(lesson, reach, best.weight >= ACTIVE_FROM, why, not own.alone)
+    why = _reasons(found, rule, bool(before) and _contradicts(found))
+    return Teaching(lesson, reach, bool(rule) or found[0].weight >= ACTIVE_FROM, why, not own.alone)
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
-    """What a message teaches, judged on the person's own words; the plainest corrections are known by rule too."""
+    """What a message teaches: a rule for the work, or a correction, judged on the person's own words.
+
+    The plainest corrections are known by pattern too. One that only states something is kept as what it is.
+    """
     read_as = read(message, judge)
     own = read_as.text
     pasted = own != message.strip()
+    alone = read_as.alone and not pasted
+    patterns = corrections.find(own)
+    rule = _rule(own, patterns) if alone else 0.0
     probability = _probability(judge, own, message if pasted else "", before)
-    rules = corrections.find(own)
     sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
     if not before:  # it corrects nothing
-        plain = _standing(rules) if (read_as.alone and not pasted) or sure else []
+        plain = _standing(patterns) if sure or rule else []
         sure = False
     else:
-        short = read_as.alone and not pasted and len(own.split()) <= PLAIN_WORDS
-        plain = [one for one in rules if one.weight >= PLAIN_FROM] if short else []
-        sure = sure and (bool(rules) or not _tells_apart(judge, own, before))
-    if not sure and not plain:
+        short = alone and len(own.split()) <= PLAIN_WORDS
+        plain = [one for one in patterns if one.weight >= PLAIN_FROM] if short else []
+        sure = sure and (bool(patterns) or not _tells_apart(judge, own, before))
+    if not (sure or plain or rule):
         return None
     reach = _reach(judge, own, before)
-    why = f"judge: correction {probability:.2f}, reach {reach}"
-    if plain:
-        why += f"; rule: {plain[0].kind} {plain[0].weight:.2f}"
+    if rule and reach == "once" and _standing(patterns) and not _ONCE.search(own):
+        reach = "topic"  # it says itself that it holds from now on
+    states = not (plain or rule) and scorer.probability("rule", own) < STATES_BELOW
+    corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
+    kind = "states something; " if states else ""
+    why = f"judge: correction {probability:.2f}, reach {reach}; {kind}{_reasons(plain, rule, corrects)}"
     words = corrections.worded(_taught(judge, own, before))
-    return Teaching(words, reach, True, why, not read_as.alone)
+    return Teaching(words, reach, True, why.rstrip("; "), not read_as.alone, states)
+
+
+def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool) -> str:
+    """Why something was learnt, for people; and whether the answer before was surely corrected."""
+    found = [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
+    if rule and not found:
+        found.append(f"says how to work {rule:.2f}")
+    return "; ".join(found if corrects else [*found, NO_CORRECTION])
+
+
+def _contradicts(patterns: Sequence[Correction]) -> bool:
+    """Whether a pattern says that an answer was wrong, and not only how to work."""
+    return any(one.kind not in STANDING for one in patterns)
+
+
+def _rule(own: str, patterns: Sequence[Correction]) -> float:
+    """How probable it is that words say how to work from now on, where that is enough; else 0."""
+    standing = bool(_standing(patterns))
+    if not scorer.usable():
+        return 1.0 if standing else 0.0
+    found = 0.0 if own.rstrip().endswith("?") else scorer.probability("rule", own)
+    enough = found >= (BESIDE_PATTERN if standing else RULE_FROM)
+    return found if enough and (standing or not corrections.is_ruled_out(own)) else 0.0
 
 
 def _tells(before: Exchange) -> bool:

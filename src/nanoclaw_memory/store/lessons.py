@@ -18,6 +18,7 @@ MAX_TALK = 98  # of each side; together with what is between them a trigger's 20
 HELD = (
     "waits for review: "  # begins the reason of a lesson that steers nothing before a person has accepted it
 )
+NO_CORRECTION = "it is not sure that it corrects the answer"  # ends the reason of such a lesson
 TALK = " | "  # between what was asked and what was answered
 
 

@@ -21,6 +21,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
+from nanoclaw_memory.store.lessons import NO_CORRECTION
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -116,13 +117,16 @@ class Continuity(Plugin):
         return found
 
     def _correction_of(self, exchange: Exchange, told: Container[int]) -> str:
-        """What the next message corrected of an answer, unless it is told itself: a mistake is not recalled alone."""
+        """What the next message surely corrected of an answer, unless it is told: a mistake is not recalled alone."""
         following = self.context.exchanges.following(exchange)
         if following is None or following.id in told:
             return ""
         lessons = self.context.lessons
         taught = (lessons.get(number) for number in lessons.learnt_from(following.id))
-        return said(following).text if any(one and one.state != "retired" for one in taught) else ""
+        corrects = any(
+            one and one.state != "retired" and not one.why.endswith(NO_CORRECTION) for one in taught
+        )
+        return said(following).text if corrects else ""
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
@@ -224,7 +228,7 @@ class Continuity(Plugin):
         else:
             last = []
         last = last or ([] if own else self._recent(moment, since, topics.WINDOW))
-        return topics.track([f"{said(one).text}\n{one.agent_response}" for one in last])
+        return topics.track([(said(one).text, one.agent_response) for one in last])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
         """The last exchanges in the scope's project, oldest first."""

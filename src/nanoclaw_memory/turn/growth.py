@@ -13,11 +13,12 @@ from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
 from nanoclaw_memory.lessons.service import update_effectiveness
 from nanoclaw_memory.providers.calibration import Calibration
+from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.text import language, plural
 from nanoclaw_memory.turn import blocks, entropy
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Exchange, Lesson, Outcome, ToolCall
+from nanoclaw_memory.types import Exchange, Lesson, Newer, Outcome, ToolCall
 
 FENCE = "(learnt from earlier corrections; what the user says now comes first)"
 
@@ -43,11 +44,14 @@ class Growth(Plugin):
         general = [one for one in active if one.general]
         if not general:
             return Silence("no lesson is about answers in general")
-        chosen = sorted(general, key=lambda one: (-one.seen, one.id))[: self.own.max_lessons]
+        marks = self._marks(general)
+        chosen = sorted(_current(general, marks), key=lambda one: (one.id in marks, -one.seen, one.id))
+        chosen = chosen[: self.own.max_lessons]
+        if not chosen:
+            return Silence("every lesson about answers in general was superseded")
         reasons = tuple(f"about answers in general, corrected {plural(one.seen, 'time')}" for one in chosen)
-        return Draft(
-            blocks.GROWTH, _lines(chosen, moment.now.tzinfo), fence=FENCE, hits=len(chosen), reasons=reasons
-        )
+        lines = _lines(chosen, marks, moment.now.tzinfo)
+        return Draft(blocks.GROWTH, lines, fence=FENCE, hits=len(chosen), reasons=reasons)
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         if matching.calls_for_nothing(self.context.need(message)):
@@ -62,17 +66,25 @@ class Growth(Plugin):
         else:
             found = matching.match(message, active, cosines, reach, most)
         notes = (note,) if note else ()
+        marks = self._marks([one.lesson for one in found], self.context.recaller.asked)
+        kept = _current([one.lesson for one in found], marks)
+        found = sorted((one for one in found if one.lesson in kept), key=lambda one: one.lesson.id in marks)
         if not found:
             return Silence("no lesson applies", notes)
         return Draft(
             blocks.GROWTH,
-            _lines([one.lesson for one in found], moment.now.tzinfo),
+            _lines([one.lesson for one in found], marks, moment.now.tzinfo),
             fence=FENCE,
             hits=len(found),
             notes=notes,
             then=lambda: self._injected(found, message, moment),
             reasons=tuple(f"score {one.score:.2f}: {one.why}" for one in found),
         )
+
+    def _marks(self, lessons: Sequence[Lesson], fresh: bool = False) -> dict[int, tuple[str, Newer]]:
+        """Which lessons a later statement overtakes: the mark, and that statement."""
+        ids = [one.id for one in lessons]
+        return self.context.retrieval.overtaken("lessons", ids, fresh) if ids else {}
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:
         measures = self.context.turns.measures(moment.scope.session_id, 1)
@@ -109,7 +121,7 @@ class Growth(Plugin):
         for outcome in due:
             lesson = self.context.lessons.get(outcome.lesson_id)
             helped = None
-            if lesson is not None and taught is not None and _about(lesson, taught):
+            if lesson is not None and taught is not None and not taught.states and _about(lesson, taught):
                 helped = False
             elif praised and lesson is not None and answered is not None:
                 helped = _shown(lesson, outcome, answered) or None
@@ -124,8 +136,21 @@ class Growth(Plugin):
         return outcome.injected_at == latest and _same_question(outcome, exchange)
 
 
-def _lines(lessons: Sequence[Lesson], zone: tzinfo | None) -> tuple[str, ...]:
-    return tuple(f"• {one.lesson} [{one.principle}] ({local_day(one.created_at, zone)})" for one in lessons)
+def _current(lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]]) -> list[Lesson]:
+    """The lessons that nothing supersedes."""
+    return [one for one in lessons if one.id not in marks or marks[one.id][0] != SUPERSEDED]
+
+
+def _lines(
+    lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]], zone: tzinfo | None
+) -> tuple[str, ...]:
+    """Each lesson with its day; one that something was said about since, with what was said."""
+    lines = []
+    for one in lessons:
+        mark, newer = marks.get(one.id, ("", None))
+        dated = "; ".join(filter(None, (local_day(one.created_at, zone), newer.told(mark) if newer else "")))
+        lines.append(f"• {one.lesson} [{one.principle}] ({dated})")
+    return tuple(lines)
 
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:

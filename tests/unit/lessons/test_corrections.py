@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nanoclaw_memory.lessons import corrections, learning, matching, service
 from nanoclaw_memory.providers.calibration import Calibration
+from nanoclaw_memory.store.lessons import NO_CORRECTION
 from nanoclaw_memory.types import Lesson
 
 ANSWER = "Done, and pushed to main."
@@ -109,7 +110,7 @@ def test_a_lesson_says_what_and_why():
     message = "Thanks, but don't push straight to main, open a pull request."
     taught = learning.by_rules(message, ANSWER)
     assert (taught.words, taught.reach) == ("Don't push straight to main, open a pull request.", "topic")
-    assert (taught.sure, taught.why) == (True, "rule: dont 0.90")
+    assert (taught.sure, taught.why) == (True, f"rule: dont 0.90; {NO_CORRECTION}")
     assert corrections.principle_of(taught.words) == "consent"
 
 

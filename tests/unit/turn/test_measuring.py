@@ -98,19 +98,30 @@ def test_topics_are_active_fixated_or_fading():
         "green tea",
         "black tea, more tea",
     ]
-    states = {topic.label: topic.state for topic in topics.track(texts)}
+    said = [(text, "") for text in texts]
+    states = {topic.label: topic.state for topic in topics.track(said)}
     assert states["tea"] == "fixated"
     assert states["payment-api"] == "fading"
-    assert {t.label: t.state for t in topics.track(texts[:2])}["payment-api"] == "active"
+    assert {t.label: t.state for t in topics.track(said[:2])}["payment-api"] == "active"
 
 
 def test_freshness_falls_with_every_mention():
-    fresh = [topics.track(["walnuts"] * number)[0].freshness for number in (2, 3, 5)]
+    fresh = [topics.track([("walnuts", "")] * number)[0].freshness for number in (2, 3, 5)]
     assert fresh == sorted(fresh, reverse=True)
 
 
 def test_a_topic_is_matched_by_whole_words():
-    assert all(topic.label != "but" for topic in topics.track(["the button is red", "press the button"]))
+    said = [("the button is red", ""), ("press the button", "")]
+    assert all(topic.label != "but" for topic in topics.track(said))
+
+
+def test_what_only_the_agent_says_hours_and_weekdays_are_no_topics():
+    said = [
+        ("opening hours are mon-fri 8-12 and 15-18", "Noted: 8-12 and 15-18."),
+        ("on thursdays the practice opens mon-fri 8-12", "Noted, thursdays too."),
+        ("and the practice car?", "Noted."),
+    ]
+    assert [topic.label for topic in topics.track(said)] == ["practice"]
 
 
 def test_a_phrase_is_in_the_texts_own_words():
