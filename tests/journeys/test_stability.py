@@ -48,6 +48,23 @@ def test_an_answer_that_agrees_or_is_about_something_else_is_left_alone(memory: 
     assert "record" not in told(memory)
 
 
+def test_a_record_that_something_was_said_about_since_accuses_nobody(memory: Memory, clock: FixedClock):
+    memory.write("Order deadline at Alvetra is thursdays 14:00", "fact", 0.9)
+    memory.after_turn("Until when?", "The order deadline at Alvetra is 12:00.")
+    assert "Contradicts the record" in told(memory)
+    clock.moment += timedelta(days=9)
+    memory.after_turn("The order deadline at Alvetra is wednesdays noon now", "Noted.")
+    later = memory.for_session("later")
+    later.after_turn("Until when?", "The order deadline at Alvetra is 12:00.")
+    assert "record" not in told(later)
+
+
+def test_a_person_who_corrects_is_not_told_that_the_talk_drifts(memory: Memory):
+    memory.after_turn("Plan the day with Renske and Halvor", "Eight o'clock.")
+    said = "No, that is wrong, first come Harbor Gate and Elm Street, after them Quist Hall"
+    assert "Drift" not in told(memory, said)
+
+
 @pytest.mark.parametrize(
     ("sentence", "record", "value"),
     [

@@ -169,6 +169,10 @@ class Retrieval(msgspec.Struct, dict=True):
         )
         return rows.get(line)
 
+    def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
+        """The same of passages of any kind that were found a moment ago."""
+        return self._overtaken(lambda: {one: one for one in ids}, fresh=True)
+
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that a later statement supersedes; does not build the index."""
         return self.index.currency.table.superseded_entries() if self.has("index") else ()

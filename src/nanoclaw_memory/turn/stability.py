@@ -23,6 +23,7 @@ from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import locate, log_path
 
 if TYPE_CHECKING:
+    from nanoclaw_memory.store.passage_search import StoredPassage
     from nanoclaw_memory.turn.claims import Claim
     from nanoclaw_memory.types import Exchange, ToolCall
 
@@ -85,11 +86,12 @@ class Stability(Plugin):
         parts = self._parts_now(message, before[-OF_CONCEPTS:], measures, least)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
-        # What the message itself says in anger the agent reads there: drift is what goes on for longer.
-        if level >= self.own.entropy_threshold and not _OF_A_MESSAGE.issuperset(parts):
+        # What the message itself corrects or says in anger the agent reads there: drift is what else there is.
+        drifting = entropy.total({name: parts[name] for name in parts.keys() - _OF_A_MESSAGE})
+        if drifting >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
             drift = f"Drift: {named}. Go back to what was asked."
-            lines[drift] = f"entropy {level:.2f} is {self.own.entropy_threshold} or more"
+            lines[drift] = f"entropy {drifting:.2f} is {self.own.entropy_threshold} or more"
         if span:
             minutes = int(span.total_seconds() // 60)
             sustained = f"Sustained: high for {minutes} minutes. Slow down and restate the goal."
@@ -211,26 +213,24 @@ class Stability(Plugin):
             if sentence.endswith("?") or not claims.values(sentence):
                 continue
             records = self._records(sentence)
-            if found := claims.disagreement(sentence, records, exchange.user_message):
+            later = self.context.retrieval.overtaken_passages([one.id for one in records])
+            current = [body_of(one.passage) for one in records if one.id not in later]
+            if found := claims.disagreement(sentence, current, exchange.user_message):
                 yield (
                     "contradiction",
                     f'you said "{found[0]}" in "{sentence[:120]}"; on record: "{found[1][:150]}"',
                 )
 
-    def _records(self, text: str) -> list[str]:
-        """What was written down about a text and holds today; talk is no record."""
+    def _records(self, text: str) -> list[StoredPassage]:
+        """What was written down about a text, nearest first; talk is no record."""
         today = self.context.clock.now().date()
         wanted = self.context.retrieval.filter()
         question = Question(text=text, limit=RECORDS, today=today, fast=True, searched=False, wanted=wanted)
         try:
-            ranking = self.context.retrieval.rank(question, gated=False)
+            found = self.context.retrieval.rank(question, gated=False).found
         except StoreError:
             return []
-        return [
-            body_of(one.stored.passage)
-            for one in ranking.found
-            if one.stored.source != "exchanges" and one.mark != "superseded"
-        ]
+        return [one.stored for one in found if one.stored.source != "exchanges"]
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
         now = self.context.clock.now()
@@ -239,7 +239,8 @@ class Stability(Plugin):
 
     def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
         """Texts that may support a claim: this message, earlier exchanges, and the files that every session reads."""
-        texts = [exchange.user_message, *self._records(claim.text)]
+        texts = [exchange.user_message]
+        texts += [body_of(one.passage) for one in self._records(claim.text)]
         texts += [f"{one.user_message}\n{one.agent_response}" for one in self._candidates(claim, exchange)]
         for name in ("MEMORY.md", "USER.md", "memory/active-context.md"):
             texts += self._file(name).splitlines()
