@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -146,11 +147,53 @@ def test_in_a_home_of_one_policy_a_risk_of_another_kind_does_not_bring_it(gated:
     assert gates.met(only, "wipe the whole customer folder tonight", near, near) == []
 
 
-def test_what_the_judge_finds_harmless_meets_nothing_though_words_do(gated: Memory):
-    near: Any = Near(0.02)
-    action = "explain what restarting services means in general"
-    assert gates.met(gated.workspace.policies(), action, None, None)
-    assert gates.met(gated.workspace.policies(), action, near, near) == []
+class Served:
+    """The models of a server, in place of those that would have to be loaded."""
+
+    def __init__(self, memory: Memory, models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = memory.group.resources
+        own.resident, own.embedder = True, models
+        monkeypatch.setattr(type(own), "judge", models)
+
+
+def test_a_policy_whose_words_are_said_is_named_everywhere_however_harmless_a_model_finds_it(
+    gated: Memory, monkeypatch: pytest.MonkeyPatch
+):
+    action = "restart all the services tonight"
+    cold = [hit.policy.id for hit in gated.workspace.check_policies(action, fast=True)]
+    assert cold == ["GP-001"] and "GP-001" in blocks_of(gated.for_session("cold"), action)
+    Served(gated, Near(1e-6), monkeypatch)
+    assert [hit.policy.id for hit in gated.workspace.check_policies(action)] == cold
+    assert "GP-001" in Tools(gated).policy_check(action)
+    assert "GP-001" in hook(gated, "Bash", command=action)["additionalContext"]
+    assert "GP-001" in blocks_of(gated, action)
+
+
+class Hanging(Near):
+    """A model that does not come back before it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(0.4)
+        self.asked, self.go_on = threading.Event(), threading.Event()
+
+    def probability(self, head: str, text: str, other: str = "") -> float:
+        self.asked.set()
+        self.go_on.wait(60)
+        return super().probability(head, text, other)
+
+
+@pytest.mark.parametrize("message", ["restart all the services tonight", "water all the plants tonight"])
+def test_a_policy_whose_words_are_said_comes_though_meaning_takes_too_long(
+    gated: Memory, monkeypatch: pytest.MonkeyPatch, message: str
+):
+    models = Hanging()
+    Served(gated, models, monkeypatch)
+    turn = gated.before_turn(message)
+    models.go_on.set()
+    assert models.asked.is_set()
+    assert ("GP-001" in turn.text) == message.startswith("restart")
+    (note,) = [note.reason for note in turn.notes if note.plugin == "policies"]
+    assert note.startswith("passed its time limit") and note.endswith("what it had is given")
 
 
 def test_between_the_two_only_words_decide(gated: Memory):

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, SystemClock
-from nanoclaw_memory.errors import PathRefused, SettingsError
+from nanoclaw_memory.errors import NanoClawError, PathRefused, SettingsError
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, CacheSize, Scope
 from nanoclaw_memory.workspace.listing import PageListing
@@ -236,6 +236,19 @@ class Resources:
         from nanoclaw_memory.providers.judge import shared_judge
 
         return shared_judge()[0]
+
+    def warm(self) -> bool:
+        """Load the models that turns use, so that none waits for them; False where the local embedder is missing."""
+        if self.settings.embeddings.provider == "local" and self.embedder is not None:
+            try:
+                self.embedder.embed_query("warm")
+            except NanoClawError:
+                return False  # not installed; `ncm doctor` reports it
+        if self.settings.judge.enabled:
+            from nanoclaw_memory.providers.judge import shared_judge
+
+            shared_judge()
+        return True
 
     @contextmanager
     def judging(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ take more memory, and share one 8-bit scale, so that a text's vector would depen
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -28,10 +29,44 @@ DIMENSIONS = 384
 MAX_TOKENS = 512
 MAX_THREADS = 4
 FEW = 8  # texts that somebody may wait for
+LAST_CALL = 10.0  # seconds that the end of a process waits for a model; the slowest call is to load one
 ASIDE = 15  # of the 19 steps of politeness: a thirtieth of a core that others want
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+
+
+class _NativeCalls:
+    """The calls into native code, which the end of the process waits for.
+
+    A daemon thread that comes back from native code when Python has ended is killed there, and C++ aborts the process.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._ended = False
+        atexit.register(self.end)
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self._ended:
+                raise ProviderError("the process ends", "nothing: it does not need an answer any more")
+            self._running += 1
+
+    def __exit__(self, *problem: object) -> None:
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Admit no further call, and wait for those that are under way."""
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: self._running == 0, LAST_CALL)
+
+
+_native = _NativeCalls()
 
 
 class LocalModel:
@@ -92,7 +127,8 @@ class OnnxModel(LocalModel):
             types[0, second:] = 1
         feed = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": types}
         try:
-            found: Vectors = session.run([output or session.get_outputs()[0].name], feed)[0][0]
+            with _native:
+                found: Vectors = session.run([output or session.get_outputs()[0].name], feed)[0][0]
         except _onnx_errors() as error:
             raise self._useless(error) from None
         return found
@@ -110,7 +146,8 @@ class OnnxModel(LocalModel):
             if self._session is None or self._tokenizer is None:
                 files = load(self.model, self.folder)
                 self._tokenizer = WordPiece(files["vocab.txt"].decode("utf-8").split("\n")[:-1])
-                self._session = self._open(files["model.onnx"])
+                with _native:
+                    self._session = self._open(files["model.onnx"])
             return self._session, self._tokenizer
 
     def _open(self, weights: bytes) -> Any:
@@ -132,8 +169,10 @@ class MultilingualModel(LocalModel):
 
     def mean(self, text: str, max_tokens: int) -> Vectors:
         """The mean over all pieces of a text, not normalised."""
+        ids = self.ids(text, max_tokens)
         try:
-            return self._ready().mean(self.ids(text, max_tokens))
+            with _native:
+                return self._ready().mean(ids)
         except _onnx_errors() as error:
             raise self._useless(error) from None
 
@@ -145,7 +184,8 @@ class MultilingualModel(LocalModel):
 
         with self._lock:
             if self._encoder is None:
-                self._encoder = Encoder(self.folder / self.model.files[0].name, self.model.sha256)
+                with _native:
+                    self._encoder = Encoder(self.folder / self.model.files[0].name, self.model.sha256)
             return self._encoder
 
 

@@ -22,7 +22,6 @@ NEAREST = 3  # policies that the judge reads beside the action
 NAMED = 2  # of these that a risky action is reported to meet
 RISKY = -3.2  # mean log odds from which an action that somebody asks about is risky
 RISKY_TALK = -2.6  # the same of any message: hardly one is, and of ordinary ones 1 to 2 % may fire
-HARMLESS = -3.5  # and below which it is not, whatever words it shares with a policy
 # In a home of few policies these compete: else the nearest of one is always that one, and its odds alone decide.
 COMPETING = (
     "Sending a message to somebody outside",
@@ -48,24 +47,35 @@ def met(
     asked: bool = True,
 ) -> list[PolicyHit]:
     """The policies that an action meets, the surest first; unless it is `asked` about, most actions are harmless."""
+    by_words = met_by_words(policies, action)
+    named = {hit.policy.id for hit in by_words}
+    by_meaning = met_by_meaning(policies, action, embedder, judge, asked)
+    return by_words + [hit for hit in by_meaning if hit.policy.id not in named]
+
+
+def met_by_words(policies: Sequence[Policy], action: str) -> list[PolicyHit]:
+    """The policies whose words an action says: whatever a model thinks of it, these it meets."""
+    return check(policies, action[:MAX_CHARS])
+
+
+def met_by_meaning(
+    policies: Sequence[Policy], action: str, embedder: Chain | None, judge: Judge | None, asked: bool = True
+) -> list[PolicyHit]:
+    """The nearest policies of an action that the judge finds risky; none without the models."""
     action = action[:MAX_CHARS]
-    by_words = check(policies, action)
     if embedder is None or judge is None or not policies or len(content_words(action)) < FEWEST_WORDS:
-        return by_words
+        return []
     if not asked and calls_for_nothing(judge.probability("needs", action)):  # "sounds good, let's do it"
-        return by_words
+        return []
     try:
         near = _nearest(policies, action, embedder)
     except ProviderError:  # words answer without it
-        return by_words
-    risk = sum(_log_odds(judge, action, policy) for policy in near) / len(near)
-    if risk < HARMLESS:
         return []
+    risk = sum(_log_odds(judge, action, policy) for policy in near) / len(near)
     if risk < (RISKY if asked else RISKY_TALK):
-        return by_words
-    named = {"", *(hit.policy.id for hit in by_words)}
+        return []
     sure = round(1 / (1 + math.exp(-risk)), 2)
-    return by_words + [PolicyHit(one, sure, (), "meaning") for one in near[:NAMED] if one.id not in named]
+    return [PolicyHit(one, sure, (), "meaning") for one in near[:NAMED] if one.id]
 
 
 def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:

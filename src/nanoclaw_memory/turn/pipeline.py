@@ -111,6 +111,9 @@ class Pipeline:
                 continue
             moment = Moment(progress.scope, progress.now, progress.budget, began + seconds, progress.explain)
             result = self._thread.run(lambda one=plugin, at=moment: _plain(ask(one, at)), seconds)  # type: ignore[misc]
+            if result.failure and moment.so_far:
+                progress.notes.append(PluginNote(plugin.name, f"{result.failure}; what it had is given"))
+                result = self._thread.run(lambda at=moment: _plain(at.so_far[-1]), RECORD_SECONDS)  # type: ignore[misc]
             self._accept(progress, plugin, result, (time.monotonic() - began) * 1000)
         progress.keep_order([plugin.name for plugin in self.plugins])
         if not progress.explain:

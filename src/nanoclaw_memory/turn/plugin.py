@@ -26,6 +26,8 @@ class Moment(msgspec.Struct, frozen=True):
     budget: int  # tokens left for blocks
     deadline: float  # a time.monotonic() moment; a block that comes later is dropped
     explain: bool = False  # a dry run for a person who asks why: nothing will be injected
+    # What a plugin has before it goes on to something slow: the last of these stands where its time runs out.
+    so_far: list[Draft | Silence] = msgspec.field(default_factory=list)
 
 
 class Draft(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from nanoclaw_memory.rendering import safe_line
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.types import Policy
+from nanoclaw_memory.types import Policy, PolicyHit
 from nanoclaw_memory.workspace.paths import visible
 
 FENCE = "(the owner's rules for risky actions: keep to the gate before you act)"
@@ -24,6 +24,7 @@ class PolicyGate(Plugin):
         self.context = context
         self.own = context.settings.plugins.entries.policies
         self.order = self.own.order
+        self.asked_at = -1.0  # before all others: what they take of the turn's time costs no gate
         self.timeout_ms = self.own.timeout_ms
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
@@ -32,23 +33,11 @@ class PolicyGate(Plugin):
         known = self._known()
         if not known:
             return Silence("there are no policies")
-        from nanoclaw_memory.retrieval.gates import (
-            met,
-        )  # most homes have no policy, and every hook is a new process
+        # Most homes have no policy, and every hook is a new process.
+        from nanoclaw_memory.retrieval.gates import met, met_by_words
 
-        found = met(known, message, self.context.embedder, self.context.judge, asked=False)[:MOST]
-        if not found:
-            return Silence("no policy is met")
-        return Draft(
-            blocks.POLICIES,
-            tuple(
-                f"• {safe_line(f'{hit.policy.id} {hit.policy.title}: {hit.policy.gate}', MAX_LINE)}"
-                for hit in found
-            ),
-            fence=FENCE,
-            hits=len(found),
-            reasons=tuple(f"{hit.by} {hit.score:g} {' '.join(hit.matched)}".rstrip() for hit in found),
-        )
+        moment.so_far.append(_answer(met_by_words(known, message)))
+        return _answer(met(known, message, self.context.embedder, self.context.judge, asked=False))
 
     def _known(self) -> list[Policy]:
         context = self.context
@@ -63,3 +52,19 @@ class PolicyGate(Plugin):
         from nanoclaw_memory.workspace.policies import read
 
         return read(path)
+
+
+def _answer(hits: list[PolicyHit]) -> Draft | Silence:
+    found = hits[:MOST]
+    if not found:
+        return Silence("no policy is met")
+    return Draft(
+        blocks.POLICIES,
+        tuple(
+            f"• {safe_line(f'{hit.policy.id} {hit.policy.title}: {hit.policy.gate}', MAX_LINE)}"
+            for hit in found
+        ),
+        fence=FENCE,
+        hits=len(found),
+        reasons=tuple(f"{hit.by} {hit.score:g} {' '.join(hit.matched)}".rstrip() for hit in found),
+    )

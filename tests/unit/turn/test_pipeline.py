@@ -90,6 +90,26 @@ def test_a_hanging_plugin_is_left_behind_and_the_next_one_runs():
     assert [block.label for block in done.blocks] == ["GOOD"]
 
 
+def test_what_a_plugin_had_before_it_hung_or_failed_is_given_with_a_note():
+    release = threading.Event()
+
+    def begin(then):
+        def act(message, moment):
+            moment.so_far.append(Draft("HALF", (f"the first half of {then}",)))
+            return then(message, moment)
+
+        return act
+
+    done, _ = turn(
+        Acting("hangs", begin(lambda message, moment: release.wait(60)), timeout_ms=50),
+        Acting("fails", begin(fail), order=20),
+        Acting("good", begin(good), order=30),
+    )
+    release.set()
+    assert [block.label for block in done.blocks] == ["HALF", "HALF", "GOOD"]
+    assert [note.reason.split(";")[1] for note in done.notes] == [" what it had is given"] * 2
+
+
 def test_the_whole_turn_is_bounded_and_later_plugins_are_told_of():
     release = threading.Event()
     slow = [

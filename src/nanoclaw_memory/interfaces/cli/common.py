@@ -105,7 +105,9 @@ def answer_as_served(memory: Memory) -> None:
     if (root / "serve.lock").exists() and not is_remote(str(root)):
         from nanoclaw_memory.interfaces.http.serve import address_of
 
-        memory.group.resources.resident = address_of(root) is not None
+        own = memory.group.resources
+        # Loaded before a turn's clock runs, as a server's are.
+        own.resident = address_of(root) is not None and own.warm()
 
 
 def _item(text: str) -> str:

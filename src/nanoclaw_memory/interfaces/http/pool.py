@@ -197,14 +197,13 @@ class MemoryPool:
         return memory
 
     def warm(self) -> None:
-        """Load the local embedding model if it is installed: turns use it only once it is loaded."""
+        """Load the local models if they are installed: turns use them only once they are loaded."""
         with Memory.open(self.home) as memory:
-            if memory.settings.embeddings.provider == "local" and memory.group.resources.embedder is not None:
-                try:
-                    memory.group.resources.embedder.embed_query("warm")
-                except NanoClawError:
-                    return  # not installed; `ncm doctor` reports it
-                self._embedder = memory.group.resources.embedder
+            own = memory.group.resources
+            if not own.warm():
+                return
+            if memory.settings.embeddings.provider == "local":
+                self._embedder = own.embedder
         with self._lock:
             self._warm = True
             self._retire(self._take_all())
