@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.memory.resources import Resources
 from nanoclaw_memory.types import Turn
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
@@ -349,11 +350,14 @@ def test_a_turn_is_answered_with_the_models_where_a_server_runs(ncm, home, monke
         return Turn((), (), ())
 
     monkeypatch.setattr(Memory, "before_turn", noted)
+    installed = iter([True, False])
+    monkeypatch.setattr(Resources, "warm", lambda self: next(installed))
     ncm("turn", "hello", "--explain")
     lock = home / "serve.lock"
     lock.write_text(json.dumps({"pid": 1, "home": str(home), "socket": "none"}))
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         ncm("turn", "hello", "--explain")
+        ncm("turn", "hello", "--explain")  # a server loads no models either where there are none
     ncm("turn", "hello", "--explain")
-    assert with_models == [False, True, False]
+    assert with_models == [False, True, False, False]

@@ -12,6 +12,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in, asked_here
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
+from nanoclaw_memory.intake.wishes import UNKEPT, is_unkept
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
@@ -163,9 +164,10 @@ class Conversations:
 
     def note(self, kind: str, text: str) -> None:
         """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
-        spooled, checked = self._spooled(text)
-        open_question = self.spool.open_question(self.scope.session_id) if kind == "prompt" else None
-        if open_question and open_question[0] == spooled[:MAX_TEXT]:
+        open_question = self.spool.open_question(self.scope.session_id)
+        asked = text if kind == "prompt" else open_question[0] if open_question else ""
+        spooled, checked = (UNKEPT, True) if is_unkept(asked) else self._spooled(text)
+        if kind == "prompt" and open_question and open_question[0] == spooled[:MAX_TEXT]:
             return  # a server that was too slow for its hook has noted it, or the hook has
         self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)
 

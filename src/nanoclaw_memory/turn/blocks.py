@@ -12,6 +12,7 @@ from nanoclaw_memory.rendering import CLOSING, LABEL, LABELS, digest, enclosed, 
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Block
 
+KEEPING = "KEEPING"  # what becomes of a wish not to be remembered
 GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH, POLICIES = LABELS
 
 MAX_LINES = 100

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations.service import Conversations
 from nanoclaw_memory.errors import InvalidValue, StoreError
+from nanoclaw_memory.intake.wishes import asks_to_forget, is_unkept, without_unkept
 from nanoclaw_memory.store.turns import AGAIN, KEPT_START_DAYS, Sign
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.text import encodable
@@ -31,6 +32,16 @@ MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
 MAX_TURNS = 2_000  # turns of a transcript that plugins get
 BLOCKS = "blocks"  # the part of a session's start that plugins give
+# What the agent is told of a wish about memory, and can tell the person.
+NOT_KEPT = (
+    "The person asked not to keep this: memory does not archive this exchange, and you do not store it either. "
+    'What was said before it stays until the person removes it: ncm forget "its words"'
+)
+NOT_FORGOTTEN = (
+    "The person wishes that something be forgotten. Nothing is by saying so, and no tool of yours can: tell them that "
+    'ncm forget "its words" shows what would go, asks, and removes it for good'
+)
+NOTE_TOKENS = 120
 _TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # no texts of memory
 Part = TypeVar("Part", Boot, Turn)
 
@@ -62,7 +73,13 @@ class TurnLifecycle:
             return Turn((), (PluginNote("intake", admitted.text),))
         self.context.new_turn()
         scope, now = self.context.scope, self.context.clock.now()
-        return self.pipeline.before_turn(admitted.text, scope, now, explain, repeat)
+        said = blocks.strip(message)
+        unkept = is_unkept(said)  # then the turn is a dry one: it leaves no trace of the message
+        turn = self.pipeline.before_turn(admitted.text, scope, now, explain or unkept, repeat)
+        turn = turn if explain else replace(turn, explained=())
+        told = NOT_KEPT if unkept else NOT_FORGOTTEN if asks_to_forget(said) else ""
+        note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
+        return replace(turn, blocks=(note, *turn.blocks)) if note else turn
 
     # ---- the start of a session ----
 
@@ -141,6 +158,9 @@ class TurnLifecycle:
         said = _plain(user), _plain(agent)
         if not any(said):
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
+        if is_unkept(said[0]):
+            note = PluginNote("continuity", "the person asked not to keep it, so it was not archived")
+            return Recorded(0, False, notes=(note,))
         (user, hidden), (agent, more) = map(self._masked, said)
         # Looked for in both: a credential that is masked may have been a word of it, or have stood in its middle.
         if self.context.intake.forgets(*said) or self.context.intake.forgets(user, agent):
@@ -213,7 +233,7 @@ class TurnLifecycle:
 
     def _cleaned(self, given: Transcript) -> Transcript:
         """A host's transcript without our blocks, credentials and forgotten texts."""
-        last = given.said[-MAX_TURNS:]
+        last = list(without_unkept(given.said))[-MAX_TURNS:]
         found = [self._unforgotten(_plain(one.text)) for one in last]
         turns = (
             replace(one, text=self._unforgotten(self._masked(kept.text)[0]).text)

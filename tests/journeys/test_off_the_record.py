@@ -1,0 +1,123 @@
+"""What a person does not want stored is in no file, and a wish to forget is answered with the way to do it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanoclaw_memory.intake.wishes import asks_to_forget, is_unkept
+from nanoclaw_memory.memory import Memory
+
+SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't store it"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        SECRET,
+        "off the record: we close in May",
+        "Das bleibt unter uns, nicht speichern",
+        "My PIN is four four seven one, don't store it",
+        "Swantje moved out. Don't store that.",
+        "She is ill, please don't record that anywhere",
+        "do not keep this conversation",
+        "please don't remember this",
+        "don't put this in your memory",
+        "Anna ist schwanger, bitte nicht speichern",
+        "Merk dir das nicht",
+        "Behalte das bitte für dich",
+    ],
+)
+def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
+    assert is_unkept(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "don't store the token in git",
+        "passwords: don't store them in plain text",
+        "compute the hash, don't store it",
+        "rename the file and don't save it",
+        "don't save it as a draft",
+        "catch the exception but don't log it",
+        "I don't remember that",
+        "we don't store it in the database",
+        "We must not store it longer than 30 days",
+        "Why don't you store it in Redis?",
+        "the difference between us and them",
+        "unter uns wohnt eine Familie",
+        "Die Datei nicht speichern",
+        'He wrote: "this is off the record, so do not tell it to anybody of the other team"',
+        "> keep this to yourself\nwhat does he mean?",
+    ],
+)
+def test_what_is_said_of_files_and_values_or_by_others_is_no_such_wish(message: str):
+    assert not is_unkept(message)
+
+
+def anywhere(home: Path, word: bytes) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+def hook(ncm: Callable[..., Any], name: str, **fields: Any) -> str:
+    payload = {"session_id": "s1", "hook_event_name": name, "cwd": "/", **fields}
+    return str(ncm("hook", name, stdin=json.dumps(payload)).out)
+
+
+def test_a_message_off_the_record_and_its_answer_leave_no_trace_of_hooks(ncm, home: Path):
+    ncm("init")
+    told = hook(ncm, "UserPromptSubmit", prompt=SECRET)
+    assert "[KEEPING]" in told and "not archive this exchange" in told
+    assert anywhere(home, b"Zwickau") == []
+    hook(ncm, "Stop", last_assistant_message="I will not tell anybody about Zwickau.")
+    hook(ncm, "UserPromptSubmit", prompt="The vaccine fridge is in room three")
+    hook(ncm, "Stop", last_assistant_message="Noted: room three.")
+    hook(ncm, "SessionEnd", reason="other")
+    assert anywhere(home, b"Zwickau") == []
+    assert "room three" in ncm("--session", "s2", "turn", "Where is the vaccine fridge?").out
+
+
+def test_an_exchange_that_is_reported_whole_is_not_archived_and_says_so(ncm, home: Path):
+    ncm("init")
+    added = ncm(
+        "exchange", "add", "--user", SECRET, "--agent", "I keep Zwickau to myself.", "--session", "s1"
+    )
+    assert added.out.strip() == "not archived" and "asked not to keep it" in added.err
+    assert "[KEEPING]" in ncm("turn", SECRET, "--session", "s1").out
+    assert anywhere(home, b"Zwickau") == []
+
+
+def test_an_archived_transcript_is_without_it_and_its_answer(memory: Memory, home: Path, tmp_path: Path):
+    said = [("user", "Where is the fridge?"), ("assistant", "In room three.")]
+    said += [("user", SECRET), ("assistant", "Zwickau it is."), ("assistant", "Nobody will hear of Zwickau.")]
+    said += [("user", "And the freezer?"), ("assistant", "In room four.")]
+    path = tmp_path / "s1.jsonl"
+    rows = [{"type": who, "sessionId": "s1", "message": {"role": who, "content": text}} for who, text in said]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written = memory.before_compaction(str(path))
+    assert written is not None
+    text = (home / "workspace" / written.path).read_text()
+    assert "room three" in text and "room four" in text
+    assert anywhere(home, b"Zwickau") == []
+
+
+@pytest.mark.parametrize("message", ["thats a secret, please forget it", "Bitte vergiss das wieder"])
+def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
+    ncm("init")
+    assert asks_to_forget(message)
+    assert "ncm forget" in ncm("turn", message).out
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["forget it, let's do the other one", "forget that, use tabs instead", "please don't forget it",
+     "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot"],
+)  # fmt: skip
+def test_an_idiom_a_correction_or_a_reminder_is_no_wish_to_forget(ncm, message: str):
+    ncm("init")
+    assert "[KEEPING]" not in ncm("turn", message).out
