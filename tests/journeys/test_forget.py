@@ -203,7 +203,7 @@ def test_a_rejected_value_does_not_tell_whose_it_was(memory: Memory, home: Path)
 
 @pytest.mark.parametrize("hidden", ["\u200b", "\u00ad", "\u2060", "\ufeff", "\u202e", "\U000e0041"])
 def test_what_nobody_sees_in_a_word_does_not_bring_it_back(memory: Memory, hidden: str) -> None:
-    memory.forget(text=TEXT)
+    memory.forget(text=TEXT, keep_out=True)
     again = TEXT.replace("hideout", f"hide{hidden}out")
     for tell in (lambda: memory.write(again), lambda: memory.store(again, "fact")):
         with pytest.raises(Refused, match="asked to forget"):
@@ -308,7 +308,7 @@ def _put_back_into_files(memory: Memory, home: Path, folder: Path) -> None:
 
 
 def test_a_line_that_was_never_read_is_not_read_later(memory: Memory, home: Path) -> None:
-    memory.forget(text="Zebulon's phone number is 0171 5550199")
+    memory.forget(text="Zebulon's phone number is 0171 5550199", keep_out=True)
     (home / "workspace/memory/2026-02-22.md").write_text(
         "- [fact|i=0.9] Zebulon's phone number is 0171 5550199\n- Carla's phone number is 0172 1\n"
     )

@@ -62,7 +62,7 @@ def scene(open_memory: Callable[..., Memory], home: Path, tmp_path: Path) -> Sce
     memory.host.state.register_group("me@chat", "main", "main", "@Andy")
     memory.workspace.checkpoint("old")
     memory.forget(text=TEXT, agreed=lambda pages: True)
-    memory.forget(text=TAG)
+    memory.forget(text=TAG, keep_out=True)
     assert not [one for one in traces(home, WORDS) if "/checkpoints/" not in one]
     return Scene(open_memory(session=LATER), home, tmp_path / "outside")
 

@@ -13,6 +13,7 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.store.phrases import FORGOTTEN
 from nanoclaw_memory.text import STOP_WORDS
 
 WINDOW = 6
@@ -112,7 +113,7 @@ def _runs(text: str) -> list[list[str]]:
     """Runs of adjacent content words."""
     runs: list[list[str]] = []
     run: list[str] = []
-    for token in _TOKEN.findall(text):
+    for token in _TOKEN.findall(text.replace(FORGOTTEN, ",")):
         if word := _content_word(token):
             run.append(word)
         elif run:

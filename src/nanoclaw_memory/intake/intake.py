@@ -9,6 +9,7 @@ raise an error that names the repair, and `talk` withholds the whole text: nothi
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import CorruptDatabase, Refused, StoreError
+from nanoclaw_memory.types import KeptOut
 from nanoclaw_memory.workspace.paths import FORGOTTEN_MARK
 
 if TYPE_CHECKING:
@@ -254,6 +256,17 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def allow(self, phrases: Phrases) -> int:
         """Let forgotten texts come back; returns how many were kept out."""
         return self._change(lambda kept: kept.allow(phrases)) if self.tombstones() is not None else 0
+
+    def kept_out(self) -> list[KeptOut]:
+        """How many texts and values are kept out, by day and reason."""
+        kept = self.tombstones()
+        counted = Counter(
+            (str(row[5])[:10], str(row[4]), bool(row[3])) for row in (kept.rows() if kept is not None else ())
+        )
+        return [
+            KeptOut(day, reason, counted[day, reason, True], counted[day, reason, False])
+            for day, reason in sorted({(day, reason) for day, reason, _ in counted})
+        ]
 
     def tombstones(self) -> TombstoneTable | None:
         """The list; None where nothing was ever rejected or forgotten. Raises a StoreError if it cannot be read."""

@@ -18,6 +18,7 @@ from nanoclaw_memory.types import (
     DatabaseCheck,
     EmbeddingCost,
     Indexed,
+    KeptOut,
     MovedStore,
     Scope,
     Status,
@@ -243,6 +244,11 @@ class AdminPart:
         self._group.require_owner("lift a tombstone")
         wordings = self._group.intake.wordings(text)
         return self._group.intake.allow(Phrases.asked(*wordings) | Phrases.met(wordings))
+
+    def kept_out(self) -> list[KeptOut]:
+        """How much is kept out, by day and reason; the texts themselves are nowhere."""
+        self._group.require_owner("see what is kept out")
+        return self._group.intake.kept_out()
 
     def is_forgotten(self, text: str) -> bool:
         """Whether a text is, or contains, one that a person asked to forget."""

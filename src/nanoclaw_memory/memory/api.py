@@ -567,10 +567,12 @@ class Memory:
         dry_run: bool = False,
         agreed: Callable[[Sequence[ForgottenPage]], bool] | None = None,
         checkpoints: bool = False,
+        keep_out: bool = False,
     ) -> Forgotten:
         """Remove something for good, from every store and file, and keep it away from now on.
 
-        `agreed` is shown what would leave Markdown pages; without its consent they stay as they are.
+        `agreed` is shown what would leave Markdown pages; without its consent they stay as they are. A text that
+        nothing contains is kept away only with `keep_out`.
         """
         from nanoclaw_memory.upkeep.forget import Asked, Forgetting
 
@@ -578,7 +580,7 @@ class Memory:
         work = Forgetting(self.group.forget_targets(), Asked(id, entity, session, text))
         if dry_run:
             return work.preview()
-        done = work.carry_out(agreed or (lambda pages: False), checkpoints)
+        done = work.carry_out(agreed or (lambda pages: False), checkpoints, keep_out)
         self.group.telemetry.record("forget", removed=sum(done.removed.values()), pages=len(done.pages))
         return done
 

@@ -307,3 +307,13 @@ class Forgotten(msgspec.Struct, frozen=True):
     unfinished: tuple[str, ...] = ()  # files that another process still reads
     dry_run: bool = False
     rows: tuple[str, ...] = ()  # of a dry run: what would go of the databases, kind and words
+    kept_out: int = 0  # texts that may not come in from now on
+
+
+class KeptOut(msgspec.Struct, frozen=True):
+    """How much a group keeps out since a day, and why; what it is nobody can tell from fingerprints."""
+
+    day: str
+    reason: str
+    texts: int = 0
+    values: int = 0  # of facts and relations

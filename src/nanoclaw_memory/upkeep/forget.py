@@ -19,7 +19,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Phrases, holds, is_cut
-from nanoclaw_memory.text import fingerprint
+from nanoclaw_memory.text import STOP_WORDS, fingerprint
 from nanoclaw_memory.types import SHARED, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
@@ -28,6 +28,7 @@ from nanoclaw_memory.upkeep.review import PROPOSALS_PAGE, write_page
 from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
+SHORTEST_WORD = 3  # letters or digits
 # The store by which a request is found; "again" is what tombstones keep away.
 LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries", "again": "entries"}
 
@@ -77,10 +78,17 @@ class Forgetting:
         plan = self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
         return replace(plan, rows=self.at.shown())
 
-    def carry_out(self, agreed: Consent, checkpoints: bool) -> Forgotten:
-        """Forget; pages only if `agreed` says so when it is shown what leaves them."""
+    def carry_out(self, agreed: Consent, checkpoints: bool, keep_out: bool = False) -> Forgotten:
+        """Forget; pages only if `agreed` says so when it is shown what leaves them.
+
+        A text that nothing contains is kept out only if that is what is asked.
+        """
         changes = self._changes()
         counted = self.at.counted()
+        if self.by == "text" and not keep_out and not self.pending.exists():
+            plan = self._result(self._pages(changes, False), counted, dry_run=True)
+            if not plan.kept_out:
+                return replace(plan, dry_run=False)
         remove_pages = not changes or agreed(self._pages(changes, False))
         replace_text(self.pending, "")
         self.at.step("pending")
@@ -118,6 +126,11 @@ class Forgetting:
         phrases = Phrases.asked(*self.group.intake.wordings(self.asked.text))
         if not phrases:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
+        if not any(_tells(word) for phrase in phrases.inside for word in phrase):
+            raise InvalidValue(
+                "the text is too short: nearly everything contains it",
+                "give the sentence that tells it, or a name with --entity",
+            )
         return Wanted(phrases), phrases
 
     def _by_again(self) -> tuple[Wanted, Phrases]:
@@ -286,6 +299,17 @@ class Forgetting:
         lines = sum(page.lines for page in pages if page.removed or dry_run)
         held, unreadable = self.at.files.checkpoints(self.at.wanted) if dry_run else ([], [])
         left = [*self.at.files.names_left(self.at.wanted), *self.at.files.others_left(self.at.wanted)]
+        found = any(counts.values()) or pages or held or left or self.at.labels()
         return Forgotten(
-            {**counts, "lines": lines}, pages, (*held, *unreadable), tuple(left), dry_run=dry_run
+            removed={**counts, "lines": lines},
+            pages=pages,
+            checkpoints=(*held, *unreadable),
+            left=tuple(left),
+            dry_run=dry_run,
+            kept_out=len(self.kept.marks()) if found or not dry_run else 0,
         )
+
+
+def _tells(word: str) -> bool:
+    """Whether a word alone can be what somebody wants forgotten; in some scripts a character is a word."""
+    return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

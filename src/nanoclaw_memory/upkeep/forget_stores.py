@@ -156,6 +156,10 @@ class ForgetTargets:
             counts[kind] = counts.get(kind, 0) + number
         return counts
 
+    def labels(self) -> bool:
+        """Whether something is found that is changed and not counted: the source of a fact, a note on a turn."""
+        return any(rows for step in self.steps for _, rows in self.found(step))
+
     def shown(self) -> tuple[str, ...]:
         """Each row that is to go, in a line: of which kind it is, and its words."""
         return tuple(

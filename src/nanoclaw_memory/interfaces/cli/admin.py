@@ -388,7 +388,9 @@ def _as_json(value: object) -> str:
 @click.option("--yes", is_flag=True, help="Agree to all of it without being asked.")
 @click.option("--keep-pages", is_flag=True, help="Leave Markdown pages as they are.")
 @click.option("--checkpoints", is_flag=True, help="Remove the checkpoints that contain it, whole.")
+@click.option("--keep-out", is_flag=True, help="Keep TEXT out though nothing contains it.")
 @click.option("--allow", is_flag=True, help="Let a forgotten TEXT come back in.")
+@click.option("--list", "listed", is_flag=True, help="Show how much is kept out.")
 def forget(
     caller: Caller,
     words: tuple[str, ...],
@@ -396,19 +398,23 @@ def forget(
     yes: bool,
     keep_pages: bool,
     checkpoints: bool,
+    keep_out: bool,
     allow: bool,
+    listed: bool,
     **target: Any,
 ) -> None:
     """Remove whatever contains TEXT from every store, file and cache, for good, and keep it from coming back.
 
     At a terminal you see all that would go, with the diff of pages, and are asked once; elsewhere --yes must agree.
-    It cannot be undone.
+    It cannot be undone. A name is better forgotten with --entity: new things may then be learnt of it.
 
     \b
     ncm forget "Anna's phone number is 0171 5550199" --dry-run
     ncm forget --id mem-3f0c… --yes
     ncm forget --entity "Anna Kowalski" --yes --checkpoints
     """
+    if listed:
+        return _list_kept_out(caller)
     if words and target["text"]:
         raise click.UsageError("TEXT and --text say the same: give one of them")
     target["text"] = target["text"] or " ".join(words)
@@ -423,14 +429,15 @@ def forget(
         )
     with caller.memory() as memory:
         work = partial(memory.forget, **target)
+        text = target["text"]
         if dry_run:
             plan = _plan(work(dry_run=True), keep_pages)
-            return caller.show(Output(plan, "\n".join(_forgotten_lines(plan, checkpoints))))
-        if not yes and not _agreed(_plan(work(dry_run=True), keep_pages), checkpoints):
+            return caller.show(Output(plan, "\n".join(_forgotten_lines(plan, text, checkpoints))))
+        if not yes and not _agreed(_plan(work(dry_run=True), keep_pages), text, checkpoints):
             click.echo("nothing was removed", err=True)
             raise click.exceptions.Exit(1)
-        done = work(agreed=lambda pages: not keep_pages, checkpoints=checkpoints)
-    caller.show(Output(done, _forgotten_lines(done), failed=bool(done.unfinished)))
+        done = work(agreed=lambda pages: not keep_pages, checkpoints=checkpoints, keep_out=keep_out)
+    caller.show(Output(done, _forgotten_lines(done, text), failed=bool(done.unfinished)))
 
 
 # Here --session names what is to be forgotten; the session that asks is given before the command.
@@ -445,8 +452,8 @@ def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
     return replace(plan, pages=kept, removed={**plan.removed, "lines": 0})
 
 
-def _agreed(plan: Forgotten, checkpoints: bool) -> bool:
-    click.echo(visible("\n".join(_forgotten_lines(plan, checkpoints))))
+def _agreed(plan: Forgotten, text: str, checkpoints: bool) -> bool:
+    click.echo(visible("\n".join(_forgotten_lines(plan, text, checkpoints))))
     return click.confirm("Remove all of this for good?", default=False)
 
 
@@ -458,7 +465,39 @@ def _allow(caller: Caller, text: str) -> None:
     caller.show(Output({"lifted": lifted}, "it may come back in" if lifted else "it was not kept away"))
 
 
-def _forgotten_lines(done: Forgotten, checkpoints: bool = False) -> list[str]:
+def _list_kept_out(caller: Caller) -> None:
+    with caller.memory() as memory:
+        found = memory.admin.kept_out()
+    lines = [
+        f"{one.day or '-':<10}  {plural(one.texts, 'text')}, {plural(one.values, 'value')} of the graph  {one.reason}"
+        for one in found
+    ]
+    note = (
+        "only fingerprints are kept, so the words cannot be shown; --allow with the words lets them in again"
+    )
+    caller.show(Output({"kept_out": found}, lines, "Nothing is kept out.", [note] if found else []))
+
+
+def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
+    """What may not come in from now on, and what was perhaps meant instead."""
+    if not done.kept_out:
+        return (
+            [f"nothing is kept out; to keep it out all the same: {program()} forget … --keep-out"]
+            if text
+            else []
+        )
+    verb = "would be kept out" if done.dry_run else "kept out from now on"
+    if not text:
+        return [f"{verb}: {plural(done.kept_out, 'text')} as they stood"]
+    lines = [f"{verb}: {text!r}, wherever it is said or written; --allow lets it in again"]
+    if len(text.split()) == 1:
+        lines.append(
+            f"  a single word: {program()} forget --entity {text} removes what is known of it, and lets new things in"
+        )
+    return lines
+
+
+def _forgotten_lines(done: Forgotten, text: str = "", checkpoints: bool = False) -> list[str]:
     """What was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints` too."""
     verb = "would remove" if done.dry_run else "removed"
     counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
@@ -475,6 +514,7 @@ def _forgotten_lines(done: Forgotten, checkpoints: bool = False) -> list[str]:
         stay = f"checkpoints that hold it: {named}; --checkpoints removes them"
         lines.append(f"would remove the checkpoints {named}, whole" if checkpoints else stay)
     lines += [f"still named by {place}: change it by hand" for place in done.left]
+    lines += _kept_out_lines(done, text)
     if done.unfinished:
         databases = ", ".join(done.unfinished)
         lines.append(f"another process still reads {databases}: old pages stay until it ends")

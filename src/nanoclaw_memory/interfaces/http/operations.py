@@ -67,6 +67,7 @@ def _forget(
     yes: bool = False,
     keep_pages: bool = False,
     checkpoints: bool = False,
+    keep_out: bool = False,
 ) -> Forgotten:
     """Remove something for good, from Markdown pages too unless `keep_pages`; `yes` agrees to what `dry_run` shows."""
     if not dry_run and not yes:
@@ -79,6 +80,7 @@ def _forget(
         dry_run=dry_run,
         agreed=lambda shown: not keep_pages,
         checkpoints=checkpoints,
+        keep_out=keep_out,
     )
 
 
@@ -271,6 +273,7 @@ OPERATIONS = (
         shape=lambda found, given: {"key": given["key"], "value": found},
     ),
     _post("/forget", "forget", _forget, lasting=True),
+    _get("/forget", "kept_out", AdminPart.kept_out, lasting=True, paged=True),
     _post("/forget/allow", "forget_allow", AdminPart.allow_forgotten, lasting=True, key="lifted"),
     _post("/forget/check", "forgets", AdminPart.is_forgotten, key="forgotten"),
 )
