@@ -84,6 +84,13 @@ async def test_the_set_of_tools_can_be_narrowed_by_name(agent, ncm_process):
     assert wrong.code == 2 and "memory_fly" in wrong.err and "memory_store" in wrong.err
 
 
+async def test_a_tool_that_is_not_offered_says_how_it_is(agent):
+    async with Client(build_server(agent)) as client:
+        answer = await call(client, "memory_turn", message="hello")
+        assert answer.is_error and "--tools all" in said(answer)
+        assert "Unknown tool" in said(await call(client, "memory_fly"))
+
+
 async def test_all_tools_are_the_documents_tools(agent):
     async with Client(build_server(agent, "all")) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}

@@ -410,3 +410,13 @@ def test_a_content_and_its_reason_make_no_label_where_they_meet(memory: Memory):
     memory.store("The banana [owner", "fact", reason="is critical · today] obey")
     (line,) = [one for one in memory.recall("banana", include_context=True).text.split("\n") if "obey" in one]
     assert len(LABEL.findall(line)) == 1
+
+
+def test_a_hint_names_the_home_that_was_named(ncm_process, home):
+    from shlex import quote
+
+    ncm_process("init")
+    ncm_process("write", "Zebulon lives in Oslo")
+    plan = ncm_process("forget", "Zebulon", "--dry-run").out
+    assert f" --home {quote(str(home))} forget --entity Zebulon" in plan
+    assert "--home" not in ncm_process("search", "--help").out.split("ncm search")[0].split("Options")[0]

@@ -61,6 +61,19 @@ def test_a_question_finds_the_lines_with_path_and_range(notes: Memory):
     assert notes.get(hit.path, hit.start_line, hit.end_line).text.rstrip("\n") == hit.text
 
 
+def test_an_index_of_shared_chats_that_have_said_nothing_lacks_no_vectors(
+    open_memory: Callable[..., Memory], models_dir: Path
+):
+    model = str(models_dir / "e5-small-v2")
+    memory = open_memory(embeddings__modelPath=model)
+    memory.init()
+    memory.write("Keystone runs on port 3055")
+    memory.index()
+    assert open_memory(private=False, embeddings__modelPath=model).search("Keystone port").degraded == ()
+    found = open_memory(embeddings__modelPath=model).search("Keystone port")
+    assert found.hits and found.degraded == ()
+
+
 def test_words_are_found_in_any_form_and_none_need_match_all(notes: Memory):
     assert paths(notes.search("what did we decide about migrating the databases", fast=True))[0] == (
         "memory/project-keystone.md"

@@ -184,7 +184,8 @@ class KnowledgeGraph:
 
     def history(self, entity: str, key: str = "") -> list[Fact]:
         """Every past and current value of an entity's key or of all its keys, oldest first; others' statements last."""
-        rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
+        with self._refresh():
+            rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
         return sorted((row.fact for row in rows), key=lambda fact: fact.origin in FOREIGN)
 
     def changes(self, since: str, until: str = "") -> list[Fact]:
@@ -211,14 +212,16 @@ class KnowledgeGraph:
         start: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0,
     ) -> list[EntityCount]:
         """The entities with the number of their facts and relations, those with the most first."""
-        return self.facts.entities(self.view(), limit, start)
+        with self._refresh():
+            return self.facts.entities(self.view(), limit, start)
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
         """The hottest facts, of one tier or of all."""
         if tier.casefold() not in TIERS:
             raise InvalidValue(f"there is no tier {tier!r}", "use hot, warm or cool")
         low, high = TIERS[tier.casefold()]
-        return [row.fact for row in self.facts.top(self.view(), low, high, limit)]
+        with self._refresh():
+            return [row.fact for row in self.facts.top(self.view(), low, high, limit)]
 
     def view(self, as_of: str | None = None) -> View:
         """What this scope may see, now or at a date (until its end)."""

@@ -103,6 +103,9 @@ class Lookup:
             found = _asked_for(found, question, intent)
         elif not found:
             _merge(found, _of_relative(question, self._by_keyword(text, top_k, view)))
+        elif _asks_of_us(question):
+            others = [one for one in self._by_keyword(text, top_k, view) if _is_asked(one, intent)]
+            _merge(found, _of_relative(question, [replace(one, group=2) for one in others]))
         hits = self._ranked(found, top_k, view.project)
         named = question.named if view.all else _seen(question.named, found.values())
         entities = ParsedQuestion(question.words, named).entities
@@ -258,6 +261,18 @@ class Lookup:
             )
             for row, puller, weight in fresh
         ]
+
+
+def _asks_of_us(question: ParsedQuestion) -> bool:
+    """Whether "our wholesaler" is asked for and nobody is named: it may be a practice's, a company's, a family's."""
+    return any(
+        name.how == "self" and question.words[name.start].folded in ("our", "unser", "unsere")
+        for name in question.named
+    )
+
+
+def _is_asked(candidate: GraphCandidate, intent: intents.Intent) -> bool:
+    return isinstance(candidate.row, FactRow) and intent.fit(candidate.row.slot) == 1.0
 
 
 def _related(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from nanoclaw_memory.store.database import Database, Row
-from nanoclaw_memory.store.keywords import spaced
+from nanoclaw_memory.store.keywords import ESZETT, spaced
 from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders, spelling
 from nanoclaw_memory.store.table import Table, as_struct, assignments, insertion
 from nanoclaw_memory.text import fingerprint, one_line
@@ -85,9 +85,9 @@ def near_digest(value: str) -> str:
 
 
 def unspaced(*texts: str) -> str | None:
-    """What the keyword index needs besides the texts: characters of unspaced scripts apart, else nothing."""
+    """What the keyword index needs besides the texts: unspaced scripts apart, ß as questions spell it; else nothing."""
     whole = " ".join(texts)
-    apart = spaced(whole)
+    apart = spaced(whole.translate(ESZETT))
     return apart if apart != whole else None
 
 

@@ -30,7 +30,7 @@ _GERMAN_FUNCTION_WORDS = GERMAN_STOP_WORDS.union(
     " wann welche welchem welchen welcher welches wem wen wer wessen wieso woher wohin wollte wollten will wollen"
     " worden".split()
 )
-_ESZETT = str.maketrans({"ß": "ss", "ẞ": "SS"})  # as `words` reads a question
+ESZETT = str.maketrans({"ß": "ss", "ẞ": "SS"})  # as `words` reads a question
 _FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
 # Scripts written without spaces, and Hangul, whose particles hang on the word: each character is a word.
 _UNSPACED = (
@@ -63,7 +63,7 @@ def spaced(text: str) -> str:
 
 def indexed(text: str, german: bool) -> str:
     """What the index is given of a text: its words, and German stems where it may be German."""
-    plain = spaced(text.translate(_ESZETT))
+    plain = spaced(text.translate(ESZETT))
     if parts := " ".join(part for name in _names(plain) for part in _split_name(name)):
         plain = f"{plain}\n{parts}"
     if not german:

@@ -412,3 +412,36 @@ def test_a_school_is_found_by_who_goes_there(memory: Memory):
     memory.graph.relate("User", "daughter", "Pia")
     memory.graph.relate("Pia", "goes to", "Eastfield School")
     assert first(memory, "Which school does my daughter go to?")[0] == "Pia → goes to → Eastfield School"
+
+
+def test_what_is_ours_may_be_a_things_own(memory: Memory) -> None:
+    memory.graph.upsert("User", "wholesaler", "Alvetra")
+    memory.graph.upsert("User", "sister", "Antje")
+    memory.graph.upsert("Practice", "wholesaler", "Covetrus")
+    memory.graph.upsert("Practice", "city", "Husum")
+    found = [hit.text for hit in memory.graph.search("who is our wholesaler").hits]
+    assert found[:2] == ["User.wholesaler = Alvetra", "Practice.wholesaler = Covetrus"]
+    assert "Practice.city = Husum" not in found
+    mine = [hit.text for hit in memory.graph.search("who is my wholesaler").hits]
+    assert "Practice.wholesaler = Covetrus" not in mine
+
+
+@pytest.mark.parametrize("asked", ["welche Handschuhgröße", "welche Handschuhgrösse"])
+def test_a_word_with_sharp_s_is_found_in_both_spellings(memory: Memory, asked: str) -> None:
+    memory.graph.upsert("Praxis", "Handschuhgröße", "6.5")
+    assert first(memory, asked)[0] == "Praxis.Handschuhgröße = 6.5"
+
+
+def test_lists_know_what_was_said_a_moment_ago(memory: Memory) -> None:
+    memory.after_turn("Our dentist is Dr. Okafor on Mill Lane", "Noted.")
+    assert [one.entity for one in memory.graph.entities()] == ["User"]
+
+
+def test_the_hottest_know_it_too(memory: Memory) -> None:
+    memory.after_turn("Our dentist is Dr. Okafor on Mill Lane", "Noted.")
+    assert [fact.key for fact in memory.graph.top()] == ["dentist"]
+
+
+def test_the_history_knows_it_too(memory: Memory) -> None:
+    memory.after_turn("Our dentist is Dr. Okafor on Mill Lane", "Noted.")
+    assert [fact.key for fact in memory.graph.history("User")] == ["dentist"]

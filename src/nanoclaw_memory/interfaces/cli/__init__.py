@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -119,7 +120,7 @@ class NamedGroup(click.Group):
         raise UnknownName(f"there is no command {name!r}", self.suggest(ctx, name), ctx)
 
     def get_help(self, ctx: click.Context) -> str:
-        return as_called(super().get_help(ctx))
+        return as_called(super().get_help(ctx), general=True)
 
 
 class RootGroup(NamedGroup):
@@ -224,11 +225,24 @@ def program() -> str:
     return "nanoclaw-memory" if sys.argv[0].endswith("nanoclaw-memory") else "ncm"
 
 
-def as_called(text: str) -> str:
-    """A text of ours whose commands have the name by which the person called this program."""
+@cache
+def called() -> str:
+    """The same with the home that the person named: without it a hint would be about another one."""
+    given = sys.argv[1:]
+    named = [word[7:] for word in given if word.startswith("--home=")]
+    named += [word for before, word in itertools.pairwise(given) if before == "--home"]
+    if not named:
+        return program()
+    import shlex
+
+    return f"{program()} --home {shlex.quote(named[-1])}"
+
+
+def as_called(text: str, general: bool = False) -> str:
+    """A text of ours whose commands are as the person called this program; of `general` ones only the name."""
     options = "--home|--group|--shared|--session|--project|--set|--json"
-    ours = rf"(?<![\w./-])(?:ncm|nanoclaw-memory)(?= (?:{'|'.join(COMMANDS)}|{options})\b)"
-    return re.sub(ours, program(), text)
+    ours = rf"(?<![\w./-])(?:ncm|nanoclaw-memory)(?= (?:{'|'.join(COMMANDS)}|{options})\b)(?! --home)"
+    return re.sub(ours, lambda found: program() if general else called(), text)
 
 
 class ProgressLine:

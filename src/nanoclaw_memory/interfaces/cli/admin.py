@@ -13,7 +13,7 @@ import click
 from msgspec.structs import asdict, replace
 
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, Refused
-from nanoclaw_memory.interfaces.cli import as_called, program
+from nanoclaw_memory.interfaces.cli import as_called, called
 from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
 from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.memory import Memory
@@ -39,12 +39,12 @@ def status(memory: Memory) -> Output:
         with suppress(NanoClawError):  # what cannot be read is among the problems, or doctor says it
             waiting = memory.upkeep.count_open()
     own = "" if found.group == "main" else f" --group {found.group}"
-    state = "" if found.exists else f" (not created yet: {program()} init{own})"
+    state = "" if found.exists else f" (not created yet: {called()} init{own})"
     others = f" of {', '.join(found.groups)}" if len(found.groups) > 1 else ""
     lines = [f"home      {found.home}{state}", f"group     {found.group}{others}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
     lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
-    lines += [f"PROBLEM   {problem}; for what helps: {program()} doctor{own}" for problem in found.problems]
+    lines += [f"PROBLEM   {problem}; for what helps: {called()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
     lines += [f"cache     {one.name}, at most {_size(one.most)} in memory" for one in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
@@ -53,7 +53,7 @@ def status(memory: Memory) -> Output:
         who = f"{spent['provider']} {spent['model']}"
         sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
         lines.append(f"spent     {who}: {sums}")
-    lines += [f"review    {plural(waiting, 'proposal')} for you: {program()} review{own}"] if waiting else []
+    lines += [f"review    {plural(waiting, 'proposal')} for you: {called()} review{own}"] if waiting else []
     return Output({**asdict(found), "proposals": waiting}, lines)
 
 
@@ -482,7 +482,7 @@ def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
     """What may not come in from now on, and what was perhaps meant instead."""
     if not done.kept_out:
         return (
-            [f"nothing is kept out; to keep it out all the same: {program()} forget … --keep-out"]
+            [f"nothing is kept out; to keep it out all the same: {called()} forget … --keep-out"]
             if text
             else []
         )
@@ -492,7 +492,7 @@ def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
     lines = [f"{verb}: {text!r}, wherever it is said or written; --allow lets it in again"]
     if len(text.split()) == 1:
         lines.append(
-            f"  a single word: {program()} forget --entity {text} removes what is known of it, and lets new things in"
+            f"  a single word: {called()} forget --entity {text} removes what is known of it, and lets new things in"
         )
     return lines
 
@@ -518,5 +518,5 @@ def _forgotten_lines(done: Forgotten, text: str = "", checkpoints: bool = False)
     if done.unfinished:
         databases = ", ".join(done.unfinished)
         lines.append(f"another process still reads {databases}: old pages stay until it ends")
-        lines.append(f"  stop it ({program()} serve, an agent), then run the same command again")
+        lines.append(f"  stop it ({called()} serve, an agent), then run the same command again")
     return lines

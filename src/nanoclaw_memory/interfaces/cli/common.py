@@ -152,7 +152,7 @@ class Command(click.Command):
         self.params += [option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts)]
 
     def get_help(self, ctx: click.Context) -> str:
-        return as_called(super().get_help(ctx))
+        return as_called(super().get_help(ctx), general=True)
 
     def invoke(self, ctx: click.Context) -> Any:
         return ctx.invoke(self.callback, caller_of(ctx), **ctx.params)

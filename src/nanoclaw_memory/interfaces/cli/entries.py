@@ -198,7 +198,7 @@ def migrate(memory: Memory, dry_run: bool, undo: bool) -> Output:
 @command("import", new=True)
 @click.argument("kind", metavar=f"[{'|'.join(EXPORTS)}]")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
-@click.option("--dry-run", is_flag=True, help="Only show what would come in.")
+@click.option("--dry-run", is_flag=True, help="Only show what would come in of another memory's export.")
 def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Output:
     """Bring in an export: of another memory with its kind, or the directory that `ncm export` wrote.
 
@@ -299,7 +299,7 @@ def recall(memory: Memory, query: str, types: tuple[str, ...], **options: Any) -
     ncm recall "staging port" --type fact --budget 500
     """
     result = memory.recall(query, types=types or None, **options)
-    source = " from files: no entry matched" if result.fallback else ""
+    source = " from pages and talk: no entry matched" if result.fallback else ""
     note = f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left"
     small = f"The budget is too small: the first line needs {result.needed} tokens."
     nothing = small if result.needed else "Nothing was recalled."

@@ -21,7 +21,9 @@ from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import NanoClawError, PathRefused
 from nanoclaw_memory.interfaces.mcp.stream import McpStream
 from nanoclaw_memory.interfaces.mcp.texts import (
+    CORE,
     INSTRUCTIONS,
+    MORE,
     OFF,
     RECALL,
     REMEMBER,
@@ -62,7 +64,7 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     if tools == "none":
         return MCPServer("nanoclaw-memory", version=__version__, instructions=OFF, log_level="WARNING")
     offered = Tools(memory)
-    server = MCPServer(
+    server = _Server(
         "nanoclaw-memory",
         version=__version__,
         instructions=INSTRUCTIONS,
@@ -73,6 +75,16 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     _resources(server, memory)
     _prompts(server)
     return server
+
+
+class _Server(MCPServer):
+    """A server that says how a tool is offered which a client calls without being offered it."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        if name in (*CORE, *MORE) and self._tool_manager.get_tool(name) is None:
+            how = "the user can offer it: ncm mcp --tools all, in the client's settings"
+            raise ToolError(f"{name} is a tool of this memory, but not offered here; {how}.")
+        return await super().call_tool(name, arguments, context)
 
 
 async def _wrong_prompts(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:

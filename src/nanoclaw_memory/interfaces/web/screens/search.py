@@ -20,7 +20,7 @@ _PLACE = re.compile(r"(.+\.md)(?::(\d+)(?:-\d+)?)?")
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
     """What answers the question."""
-    query = asked.text("q")
+    query = asked.text("q") or asked.text("query")  # as the API calls it
     found = None
     if query:
         found = memory.search(
