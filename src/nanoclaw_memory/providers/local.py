@@ -169,8 +169,8 @@ class MultilingualModel(LocalModel):
 
     def mean(self, text: str, max_tokens: int) -> Vectors:
         """The mean over all pieces of a text, not normalised."""
-        ids = self.ids(text, max_tokens)
         try:
+            ids = self.ids(text, max_tokens)
             with _native:
                 return self._ready().mean(ids)
         except _onnx_errors() as error:
