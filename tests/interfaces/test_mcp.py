@@ -228,7 +228,7 @@ async def test_hints_name_tools_and_not_commands(agent, tool, arguments, hint):
 
 
 async def test_what_only_a_person_can_do_is_said_to_be_theirs(agent):
-    agent.forget(text="the blue door")
+    agent.forget(text="the blue door", keep_out=True)
     async with Client(build_server(agent, "all")) as client:
         result = await call(client, "memory_write", content="the blue door is open")
     assert result.is_error and "ncm forget" in said(result) and "the user" in said(result)

@@ -115,6 +115,6 @@ def test_a_value_ends_where_it_ends_and_a_heading_is_no_thing(
 
 
 def test_no_group_is_called_what_was_forgotten(memory, ncm):
-    ncm("forget", "--text", "purple umbrella", "--yes")
+    ncm("forget", "--text", "purple umbrella", "--keep-out", "--yes")
     refused = ncm("groups", "add", "family", "--chat", "x@y", "--name", "The Purple  Umbrella")
     assert refused.code == 2 and "forget" in refused.err

@@ -115,7 +115,7 @@ def test_doctor_mends_texts_that_cannot_be_decoded(lived, ncm, home):
 
 
 def test_a_forgotten_text_stays_out_when_its_tombstone_cannot_be_decoded(lived, ncm, home):
-    ncm("forget", "--text", "zorblax", "--yes")
+    ncm("forget", "--text", "zorblax", "--keep-out", "--yes")
     change(home, "forgotten", f"UPDATE tombstones SET text_fingerprint = {BAD}")
     assert ncm("write", "zorblax is back").code == 1
     assert "forgotten.db is damaged" in ncm("doctor").out
@@ -282,7 +282,7 @@ def test_a_sound_database_is_not_reset(lived, ncm):
 
 @pytest.mark.parametrize("left", ["forgotten", "nothing"])
 def test_lost_tombstones_are_reported_and_let_nothing_in(lived, ncm, home, left):
-    ncm("forget", "--text", "zorblax", "--yes")
+    ncm("forget", "--text", "zorblax", "--keep-out", "--yes")
     remove(home, "forgotten")
     if left == "nothing":
         (home / "data" / "forgotten").unlink()

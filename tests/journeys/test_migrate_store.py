@@ -44,7 +44,7 @@ def full(open_memory: Open, url: str) -> Memory:
     memory.after_turn("no, the boat is \x00 green, not blue", "Noted.")
     memory.lessons.add("colour", "ask before painting")
     memory.graph.reject("Keystone", "port", "9999")
-    memory.forget(text="the cellar key is under the mat")
+    memory.forget(text="the cellar key is under the mat", keep_out=True)
     memory.workspace.sdk_items.put(("notes",), "a", {"text": "hello"})
     open_memory("shire").graph.upsert("Ring", "place", "shire")
     open_memory(private=False).after_turn("the party is on Friday", "Good.")

@@ -118,7 +118,7 @@ def test_what_a_person_made_keeps_its_modes(ncm, home: Path) -> None:
     page.write_text("# 2020-01-01\n")
     page.chmod(0o640)
     ncm("--set", "embeddings.provider=none", "upkeep")
-    ncm("forget", "--text", "nothing of the kind", "--yes")
+    ncm("forget", "--text", "nothing of the kind", "--keep-out", "--yes")
     assert page.stat().st_mode & 0o777 == 0o640
 
 

@@ -312,7 +312,7 @@ def test_a_role_of_shared_chats_sees_no_rejection_and_lifts_no_tombstone(
     shire, tombstones = team("shire"), '"shire/forgotten".tombstones'
     shire.graph.upsert("Ring", "place", "chest")
     shire.graph.reject("Ring", "place", "chest", "Gandalf told me so in confidence")
-    shire.forget(text="the riddle of the dark")
+    shire.forget(text="the riddle of the dark", keep_out=True)
     over = {"store.url": url}
     with Memory.open(home, Scope("shire", private=False), clock=clock, overrides=over) as chat:
         role = chat.admin.make_role("gossip")
