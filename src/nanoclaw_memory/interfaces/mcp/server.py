@@ -64,7 +64,7 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     if tools == "none":
         return MCPServer("nanoclaw-memory", version=__version__, instructions=OFF, log_level="WARNING")
     offered = Tools(memory)
-    server = _Server(
+    server = _OfferingServer(
         "nanoclaw-memory",
         version=__version__,
         instructions=INSTRUCTIONS,
@@ -77,7 +77,7 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
     return server
 
 
-class _Server(MCPServer):
+class _OfferingServer(MCPServer):
     """A server that says how a tool is offered which a client calls without being offered it."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
