@@ -289,8 +289,6 @@ class Candidates:
         replaced = old not in ("", chain.identity.key)
         present = self._index.passages.identities()
         among = [Identity.of(old)] if replaced else [one for one in chain.identities if one.key in present]
-        if not among and not self._index.passages.last_id():
-            return  # an empty index lacks no vectors: that of shared chats, which nobody has used yet
         try:
             embedded = chain.embed_query(question, among, deadline)
         except ProviderError as error:
