@@ -133,3 +133,19 @@ def test_recall_says_what_could_not_be_asked(ncm, home) -> None:
     (home / "data" / "entries.db").write_bytes(b"not a database" * 700)
     ran = ncm("recall", "dolphins")
     assert ran.code == 0 and "entries.db" in ran.err
+
+
+def test_recall_does_not_say_that_talk_came_from_files(ncm):
+    ncm("init")
+    ncm(
+        "exchange",
+        "add",
+        "--user",
+        "The vaccine fridge is in room three",
+        "--agent",
+        "Noted.",
+        "--session",
+        "a",
+    )
+    recalled = ncm("recall", "vaccine fridge room")
+    assert "room three" in recalled.out and "from pages and talk" in recalled.err

@@ -251,6 +251,7 @@ def test_search_shows_hits_with_the_reason_and_keeps_to_its_filters(browser: Bro
     command(browser.served.home, "graph", "add", "Lighthouse", "lamp", "halogen")
     found = browser.text("/search?q=lighthouse+lamp")
     assert "checked on Sundays" in found and "halogen" in found and "Why: words" in found
+    assert "checked on Sundays" in browser.text("/search?query=lighthouse+lamp")  # as the API calls it
     facts = browser.text("/search?q=lighthouse+lamp&kind=facts")
     assert "halogen" in facts and "checked on Sundays" not in facts
     assert "checked on Sundays" not in browser.text("/search?q=lighthouse+lamp&until=2020-01-01")
@@ -473,6 +474,7 @@ def test_forgetting_shows_its_plan_first(browser: Browser):
     page.write_text("# Box\n\nThe box is behind the mill\n")
     plan = browser.send("/forget", what="text", name="The box is behind the mill")
     assert "nothing is removed yet" in plan.text and "-The box is behind the mill" in read(plan.text)
+    assert "kept out from now on" in read(plan.text)
     assert "behind the mill" in page.read_text()
     done = browser.send("/forget", what="text", name="The box is behind the mill", agreed="1")
     assert "Forgotten" in read(done.text) and "behind the mill" not in page.read_text()
