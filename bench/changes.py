@@ -3,7 +3,8 @@
     python bench/changes.py [--data FILE…] [--models DIR] [--cold]
 
 All cases are fed into one home at their dates, oldest first: log lines, bullets of MEMORY.md, entries that an agent
-stored, things said in conversations, facts. Then every question is put to search (six hits), graph search (six),
+stored, things said in conversations, facts; a statement may name its project, its session and the reply that it got, a
+case the project in which it is asked. Then every question is put to search (six hits), graph search (six),
 recall and the turn, and the lines shown are judged by the case's `current` and `retired` strings. `--cold` loads no
 model. A second table counts the marks themselves: of the pairs that currency knows, how many are of one case. The texts
 are by authors who had not seen the code.
@@ -44,7 +45,7 @@ DATED = re.compile(
     r"\d{4}-\d{2}-\d{2}|\b\d+ (?:days?|weeks?|months?) ago|\byesterday\b|\btoday\b|\blast (?:week|month)\b",
     re.I,
 )
-Face = Callable[[str], list[str]]
+Face = Callable[[str, str], list[str]]  # a question, and the project in which it is asked
 
 
 def feed(home: Path, cases: Sequence[dict[str, Any]], overrides: dict[str, str]) -> Memory:
@@ -56,9 +57,13 @@ def feed(home: Path, cases: Sequence[dict[str, Any]], overrides: dict[str, str])
     )
     with Memory.open(home, clock=clock, overrides=overrides) as memory:
         memory.init()
-    for number, (statement, _) in enumerate(told):
-        clock.moment = TODAY - timedelta(days=statement["days_ago"])
-        scope = Scope(session_id=f"s{number}", origin="agent" if statement["via"] == "entry" else "owner")
+    for number, (statement, case) in enumerate(told):
+        clock.moment = TODAY - timedelta(days=statement["days_ago"]) + timedelta(seconds=number)
+        scope = Scope(
+            session_id=f"{case['id']}-{statement['session']}" if "session" in statement else f"s{number}",
+            origin="agent" if statement["via"] == "entry" else "owner",
+            project=statement.get("project", ""),
+        )
         with Memory.open(home, scope, clock=clock, overrides=overrides) as memory:
             tell(memory, statement)
     clock.moment = TODAY
@@ -80,7 +85,7 @@ def tell(memory: Memory, statement: dict[str, Any]) -> None:
     elif via == "entry":
         memory.store(text, "fact")
     elif via == "exchange":
-        memory.after_turn(text, "Noted.")
+        memory.after_turn(text, statement.get("reply", "Noted."))
     else:
         fact = statement["fact"]
         memory.graph.upsert(fact["entity"], fact["key"], fact["value"])
@@ -89,19 +94,23 @@ def tell(memory: Memory, statement: dict[str, Any]) -> None:
 def faces(memory: Memory, cold: bool) -> dict[str, Face]:
     """What a person or an agent is shown for a question, line by line."""
 
-    def search(question: str) -> list[str]:
-        return memory.fenced(memory.search(question, 6, fast=cold).hits, question).split("\n")
-
-    def graph(question: str) -> list[str]:
-        return [hit.dated for hit in memory.graph.search(question, 6).hits]
-
-    def recall(question: str) -> list[str]:
-        return memory.recall(question, fast=cold).text.split("\n")
-
     asked = count()
 
-    def turn(question: str) -> list[str]:  # a session of its own: none is given a line twice
-        return memory.for_session(f"ask-{next(asked)}").before_turn(question).text.split("\n")
+    def there(project: str) -> Memory:  # a session of its own: none is given a line twice
+        return memory.for_session(f"ask-{next(asked)}", project)
+
+    def search(question: str, project: str) -> list[str]:
+        one = there(project)
+        return one.fenced(one.search(question, 6, fast=cold).hits, question).split("\n")
+
+    def graph(question: str, project: str) -> list[str]:
+        return [hit.dated for hit in there(project).graph.search(question, 6).hits]
+
+    def recall(question: str, project: str) -> list[str]:
+        return there(project).recall(question, fast=cold).text.split("\n")
+
+    def turn(question: str, project: str) -> list[str]:
+        return there(project).before_turn(question).text.split("\n")
 
     return {"search": search, "graph": graph, "recall": recall, "turn": turn}
 
@@ -135,8 +144,14 @@ def rows(memory: Memory, cases: Sequence[dict[str, Any]], cold: bool) -> list[li
     both = [case for case in cases if case["kind"] in ("both_hold", "refinement")]
     found: list[list[object]] = []
     for name, face in faces(memory, cold).items():
-        judged = [judge(face(question), case) for case in changes for question in case["questions"]]
-        wrong = [judge(face(question), case) for case in both for question in case["questions"]]
+        judged, wrong = (
+            [
+                judge(face(question, case.get("project", "")), case)
+                for case in some
+                for question in case["questions"]
+            ]
+            for some in (changes, both)
+        )
         cells = [
             sum(one[key] for one in judged) / len(judged) for key in judged[0] if key != "called superseded"
         ]

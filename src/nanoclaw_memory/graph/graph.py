@@ -57,7 +57,9 @@ MOST_NAMES = 8
 UNTRUSTED = "some of it is untrusted: stated by a shared chat, an import, a tool or the web"
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
-LaterStatements: TypeAlias = tuple[Mapping[int, tuple[str, Newer]], Mapping[str, tuple[str, Newer]]]
+LaterStatements: TypeAlias = tuple[
+    Mapping[int, tuple[str, Newer]], Mapping[tuple[str, str], tuple[str, Newer]]
+]
 
 
 class KnowledgeGraph:
@@ -71,7 +73,7 @@ class KnowledgeGraph:
         scope: Scope,
         intake: Intake,
         refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
-        overtaken: Callable[[Sequence[int], Iterable[str]], LaterStatements] | None = None,
+        overtaken: Callable[[Sequence[int], Iterable[tuple[str, str]]], LaterStatements] | None = None,
         beside: Callable[[], KnowledgeGraph | None] | None = None,
         check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
@@ -132,12 +134,13 @@ class KnowledgeGraph:
     def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:
         """The hits with what was stated later, outside the graph, on the same subject."""
         facts = [hit.item.id for hit in hits if hit.kind == "fact"]
-        read = {hit.item.source for hit in hits if hit.item.source}
-        later, origins = self._overtaken(facts, read) if self._overtaken and (facts or read) else ({}, {})
+        read = {_stated_in(hit) for hit in hits if hit.item.source}
+        ask = self._overtaken if facts or read else None
+        later, origins = ask(facts, read) if ask else ({}, {})
 
         def marked(hit: GraphHit) -> GraphHit:
             found = later.get(hit.item.id) if hit.kind == "fact" else None
-            found = found or origins.get(hit.item.source)
+            found = found or origins.get(_stated_in(hit))
             return replace(hit, mark=found[0], newer=found[1]) if found else hit
 
         return tuple(map(marked, hits))
@@ -528,3 +531,9 @@ class KnowledgeGraph:
             raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')
         table = self.trusted_names if self.trusted_names.known([name]) else self.names
         return list(table.meanings([name])[name].names)
+
+
+def _stated_in(hit: GraphHit) -> tuple[str, str]:
+    """What a hit was read from, and its value."""
+    item = hit.item
+    return item.source, item.value if isinstance(item, Fact) else item.object

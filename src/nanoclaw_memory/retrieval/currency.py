@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory import tokens
-from nanoclaw_memory.caches import bounded
-from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.changing import (
+    changed_stems,
+    goes_on,
+    overtakes,
+    told_stems,
+)
+from nanoclaw_memory.retrieval.pairs import (
+    CHANGE_OF_VALUE,
+    answers_alike,
+    gives_another_value,
+    is_copy,
+    may_change,
+    of_two_projects,
+    overtaken,
+    share_a_word,
+    statement_of,
+    states_of,
+    subject_words,
+    telling_words,
+)
 from nanoclaw_memory.retrieval.prepare import body_of
-from nanoclaw_memory.retrieval.stating import stated_in
-from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, CurrencyTable, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, words
-from nanoclaw_memory.types import FOREIGN
-from nanoclaw_memory.workspace.paths import WORKING_MEMORY
+from nanoclaw_memory.text import stem, words
 
-FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 AT_ONCE = 8  # statements compared on the way to a search
 COMMON = 40  # statements with a word from which on it says nothing about their subject
 ALONE = 4  # statements with a name up to which the name alone is their subject
@@ -36,55 +45,12 @@ SURE = 0.5  # how sure it is that two statements on one subject stand for each o
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
-RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
+RARE_OFCHANGE_OF_VALUE = 1.0  # the same of a statement that says itself what was changed
 SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
 LONGEST_CHAIN = 3  # statements that overtook each other which are followed to the newest
 SHORT_ANSWER = 200  # characters of an answer that says, with its question, one thing
-_WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
 _COMPARED = "cursor:compared"  # among those that go when everything is read anew
-# Plain words of change, followed by the old value: "moved from Oslo to Bergen".
-_CHANGE = regex(
-    r"\b(?:moved?|moving|switch\w*|chang\w+|migrat\w+|cut over|rais\w+|lower\w+|went (?:up|down)|increas\w+|reduc\w+"
-    r"|upgrad\w+|downgrad\w+|exten\w+|renam\w+|transfer\w+|shift\w+|postpon\w+|convert\w+|umge\w+|gewechselt|geändert"
-    r"|erhöht|gesenkt|verlängert|verschoben)\b[^.;!?]{0,60}?\b(?:from|von|vom)\s+(?P<old>[^.;!?]{1,40}?)\s+"
-    r"(?:to|auf|zu|zum|zur|nach)\s",
-    re.IGNORECASE,
-)
-_UNCERTAIN = regex(
-    r"\b(?:if|might|may|could|would|should|maybe|perhaps|wants?|thinking|consider\w*|suggest\w*|propos\w*|falls|wenn|ob"
-    r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
-    re.IGNORECASE,
-)
-
-
-# ---- what a statement is about ----
-
-
-@bounded(4 * 1024 * 1024)
-def subject_words(text: str) -> Mapping[str, bool]:
-    """The words that may tell what a statement is about, and whether each is a name rather than a usual word.
-
-    A word is usual when language models have a token for it.
-    """
-    german = language(text) == "german"
-    return {word: not _is_usual(word, german) for word in _telling(text)}
-
-
-def _telling(text: str) -> list[str]:
-    """The words that may tell what a statement is about; values are left out: numbers, days and months."""
-    plain = dict.fromkeys(word.replace("’", "'").removesuffix("'s") for word in words(text))
-    return [
-        word
-        for word in plain
-        if word not in FUNCTION_WORDS and not word.isdigit() and not lexeme(word.removesuffix("s")).kind
-    ]
-
-
-@bounded(4 * 1024 * 1024)
-def _is_usual(word: str, german: bool) -> bool:
-    forms = (word, word.removesuffix("s"), *((word.capitalize(),) if german else ()))
-    return any(tokens.is_one(f" {form}") for form in forms)
 
 
 # ---- when passages come in ----
@@ -111,7 +77,7 @@ class Currency:
         A question or a request states nothing, unless it has another value. Against a day to come the order of reading
         tells.
         """
-        if not statement_of(one) and not _gives_another_value(other, one):
+        if not statement_of(one) and not gives_another_value(other, one):
             return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
@@ -152,7 +118,7 @@ class Currency:
         stored = self.load({number for row in of_answers for number in (row.older, row.newer)})
         return [
             *known,
-            *(row for row in of_answers if not _answers_alike(stored[row.older], stored[row.newer])),
+            *(row for row in of_answers if not answers_alike(stored[row.older], stored[row.newer])),
         ]
 
     def _compare(self, older: Iterable[int], total: int) -> list[Overtaken]:
@@ -193,7 +159,7 @@ class Currency:
                 if newer.id in overtaken
                 and number in older
                 and row.sure >= SURE <= overtaken[newer.id][0].sure
-                and _share_a_word(older[number], overtaken[newer.id][1])
+                and share_a_word(older[number], overtaken[newer.id][1])
             }
             if not moved:
                 break
@@ -236,21 +202,63 @@ class Currency:
 
     def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
         """The rows that a statement makes with others about the same subject, older or newer."""
-        text = body_of(own.passage)
+        question = self.question_of(own)
+        text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
         subject = self._subject(text, total)
         sure = set(subject.nearest(own.id))
-        near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if _CHANGE.search(text) else ())
+        near = sure | set(
+            subject.nearest(own.id, RARE_OFCHANGE_OF_VALUE) if CHANGE_OF_VALUE.search(text) else ()
+        )
+        near |= self._connected(statement_of(own), subject) - {own.id}
+        if question:
+            return self._answered_anew(own, question, near)
         rows: list[Overtaken] = []
         for other in self.load(near).values() if near else ():
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
-            if _of_two_projects(own, other):
+            if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
                 continue
-            if self.is_later(newer, older) and not _is_copy(newer) and subject.is_of(other):
+            other_value = gives_another_value(older, newer)
+            if overtakes(statement_of(newer), body_of(older.passage), other_value):
+                rows += overtaken(older, newer, SURE)
+            elif subject.is_of(other):
                 named = subject.only_names(text, other)
-                if states_of(newer, older, named):
-                    found = _overtaken(older, newer, NAMED if named else SURE)
+                if states_of(newer, older, named) and (not named or may_change(older, newer)):
+                    found = overtaken(older, newer, NAMED if named else SURE)
                     rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
         return rows
+
+    def question_of(self, own: StoredPassage) -> StoredPassage | None:
+        """The question before a message that says of what it asked about that this changed, without naming it."""
+        said = own.passage
+        if not (said.kind == "turn" and said.speaker == "User" and said.number and goes_on(said.text)):
+            return None
+        before = self.load([self.table.before(own.id)])
+        asked = next(iter(before.values()), None)
+        return asked if asked and asked.passage.day == said.day and not statement_of(asked) else None
+
+    def _answered_anew(
+        self, own: StoredPassage, question: StoredPassage, near: Iterable[int]
+    ) -> list[Overtaken]:
+        """The rows of such a message: with what the question was answered, and other values of what it asked about."""
+        rows = [Overtaken(question.id, own.id, EARLIER, "what the question before asked about", SURE)]
+        asked = set(subject_words(body_of(question.passage)))
+        for older in self.load(near).values():
+            about = not asked.isdisjoint(subject_words(body_of(older.passage)))
+            later = self.is_later(own, older) and not of_two_projects(own, older)
+            if about and later and gives_another_value(older, own):
+                rows += overtaken(older, own, SURE)
+        return rows
+
+    def _connected(self, text: str, subject: _Subject) -> set[int]:
+        """Statements with what one says was changed; and those not compared yet that may say so of what it tells."""
+        changed, told, compared = changed_stems(text), told_stems(text), self._compared()
+        found = set[int]()
+        for word, ids in subject.found.items():
+            if (one := stem(word)) in changed:
+                found |= ids
+            elif one in told:
+                found |= {number for number in ids if number > compared}
+        return found
 
     def together(self, question: str, found: Iterable[StoredPassage]) -> list[tuple[int, int]]:
         """Pairs of statements that share several words of a question, which few others have: what it asks about.
@@ -260,7 +268,7 @@ class Currency:
         by_id = {one.id: one for one in found}
         answered = self._answered(by_id)
         ids = [one.id for one in by_id.values() if is_statement(one.passage) or one.id in answered]
-        having = self._having(_telling(question)) if len(ids) > 1 else {}
+        having = self._having(telling_words(question)) if len(ids) > 1 else {}
         messages = self.load(answered.values()) if having else {}
         also = {
             word: {
@@ -275,7 +283,7 @@ class Currency:
             for other in ids[place + 1 :]:
                 shared = [some for word, some in having.items() if {one, other} <= some | also[word]]
                 few = len(shared) > 1 and len(set.intersection(*shared)) <= TOGETHER
-                if few and not _of_two_projects(by_id[one], by_id[other]):
+                if few and not of_two_projects(by_id[one], by_id[other]):
                     pairs.append((one, other))
         return pairs
 
@@ -351,109 +359,3 @@ class _Subject(msgspec.Struct, frozen=True):
 
     def _rarity(self, count: int) -> float:
         return math.log((self.total + 50) / (count + 0.5))
-
-
-def _overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterator[Overtaken]:
-    """How two statements on one subject stand to each other; one that says nothing new overtakes nothing.
-
-    What others say never takes the place of what the person believes.
-    """
-    if is_foreign(newer) > is_foreign(older):
-        return
-    before, after = body_of(older.passage), body_of(newer.passage)
-    facts = older.passage.kind == newer.passage.kind == "fact"
-    if facts and _key(older) != _key(newer):
-        return  # another attribute says nothing about it
-    if facts and older.passage.expires:
-        yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
-    elif value := _given_up(before, after):
-        yield Overtaken(older.id, newer.id, SUPERSEDED, f"it says what became of {value}", 0.95)
-    elif not says_nothing_new(older, newer):
-        yield Overtaken(older.id, newer.id, EARLIER, "the same subject", sure)
-
-
-def statement_of(stored: StoredPassage) -> str:
-    """What a statement says: of a message what it states, without who wrote it in a shared chat."""
-    text = body_of(stored.passage)
-    if stored.passage.kind != "turn":
-        return text
-    return stated_in(text if stored.passage.private else _WRITER.sub("", text))
-
-
-def states_of(newer: StoredPassage, older: StoredPassage, named: bool = False) -> bool:
-    """Whether what a newer passage states is about what the older one is; a request has to share more than a name."""
-    stated = statement_of(newer)
-    if stated == body_of(newer.passage):
-        return True
-    own = set(subject_words(body_of(older.passage)))
-    return not own.isdisjoint(subject_words(stated)) if stated else not named
-
-
-def _gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a message has another value of a kind that the older statement has: a number or a day."""
-    before, after = (features(body_of(one.passage)) for one in (older, newer))
-    days, later_days = (_days(body_of(one.passage)) for one in (older, newer))
-    return _differ(before.numbers, after.numbers) or _differ(days, later_days)
-
-
-def _differ(before: AbstractSet[str], after: AbstractSet[str]) -> bool:
-    return bool(before) and bool(after - before)
-
-
-def _days(text: str) -> set[str]:
-    return {
-        found.name
-        for word in words(text)
-        if (found := lexeme(word.removesuffix("s"))).kind in ("weekday", "month")
-    }
-
-
-def _share_a_word(one: StoredPassage, other: StoredPassage) -> bool:
-    return not set(subject_words(body_of(one.passage))).isdisjoint(subject_words(body_of(other.passage)))
-
-
-def _answers_alike(answer: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether all that an answer tells stands in a newer statement too."""
-    return set(words(body_of(answer.passage))) - FUNCTION_WORDS <= set(words(body_of(newer.passage)))
-
-
-def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a statement says the same again, or less ("run the tests" after how they are run)."""
-    if older.passage.speaker == "Agent":
-        return _answers_alike(older, newer)
-    before, after = features(body_of(older.passage)), features(body_of(newer.passage))
-    return same_statement(before, after) or restates(before, after)
-
-
-def _is_copy(stored: StoredPassage) -> bool:
-    """Whether it was copied from where the statement stands itself: a fact that was read there, or working memory."""
-    source = stored.passage.reference
-    read = ".md:" in source or source.startswith(("exchanges/", "entries/"))
-    return (stored.passage.kind == "fact" and read) or stored.path.startswith(WORKING_MEMORY)
-
-
-def _of_two_projects(one: StoredPassage, other: StoredPassage) -> bool:
-    """Whether statements belong to two projects, which do not change each other."""
-    return len({one.passage.project, other.passage.project} - {""}) == 2
-
-
-def _key(fact: StoredPassage) -> str:
-    return fact.passage.text.partition(": ")[0].casefold()
-
-
-def is_foreign(stored: StoredPassage) -> bool:
-    """Whether others said it."""
-    passage = stored.passage
-    return passage.origin in FOREIGN or (passage.kind in ("turn", "fact") and not passage.private)
-
-
-def _given_up(older: str, newer: str) -> str:
-    """The value of the older statement that the newer one says was changed; empty when it says no such thing."""
-    if _UNCERTAIN.search(newer):
-        return ""
-    known = set(words(older))
-    for match in _CHANGE.finditer(newer):
-        value = [word for word in words(match["old"]) if word not in FUNCTION_WORDS]
-        if value and known.issuperset(value):
-            return match["old"]
-    return ""

@@ -6,14 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import (
-    SURE,
-    Currency,
-    is_foreign,
-    says_nothing_new,
-    statement_of,
-    states_of,
-)
+from nanoclaw_memory.retrieval.currency import SURE, Currency
+from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.freshness import Freshness
+from nanoclaw_memory.retrieval.changing import says_change, still_names
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.currency import SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
@@ -22,6 +23,7 @@ from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
+from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.types import FOREIGN, Found, Hit, Indexed, Newer, Scope
@@ -144,15 +146,21 @@ class Retrieval(msgspec.Struct, dict=True):
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, SURE)
 
     def overtaken_facts(
-        self, numbers: Sequence[int], sources: Iterable[str]
-    ) -> tuple[dict[int, tuple[str, Newer]], dict[str, tuple[str, Newer]]]:
-        """The same of facts, and of the statements that facts were read from."""
-        passages = self.index.passages
+        self, numbers: Sequence[int], read: Iterable[tuple[str, str]]
+    ) -> tuple[dict[int, tuple[str, Newer]], dict[tuple[str, str], tuple[str, Newer]]]:
+        """The same of facts, and of values by what they were read from, where the newer statement has another one."""
+        passages, pairs = self.index.passages, list(read)
         facts = self._overtaken(lambda: passages.ids("facts", numbers))
+        sources = dict.fromkeys(source for source, _ in pairs)
         origins = self._overtaken(
-            lambda: {one: source for source in sources for one in passages.of_origin(source)}, fresh=True
+            lambda: {one: source for source in sources for one in passages.of_origin(source)},
+            fresh=True,
         )
-        return facts, origins
+        return facts, {
+            (source, value): origins[source]
+            for source, value in pairs
+            if source in origins and not still_names(origins[source][1].text, value)
+        }
 
     def overtaken_entries(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
         """The same of entries; does not build the index."""
@@ -162,16 +170,21 @@ class Retrieval(msgspec.Struct, dict=True):
         referred = self.index.passages.search.referred
         return self._overtaken(lambda: {referred(one): one for one in ids}, fresh=True, least_sure=SURE)
 
-    def overtaken_line(self, path: str, line: int) -> tuple[str, Newer] | None:
+    def overtaken_line(self, path: str, line: int, least_sure: float = 0.0) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
         rows = self._overtaken(
-            lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=SURE
+            lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=least_sure
         )
         return rows.get(line)
 
     def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
         """The same of passages of any kind that were found a moment ago."""
         return self._overtaken(lambda: {one: one for one in ids}, fresh=True)
+
+    def given_up(self, path: str, line: int) -> tuple[str, Newer] | None:
+        """The same where the later statement surely is on the same subject and says that it changed."""
+        later = self.overtaken_line(path, line, SURE)
+        return later if later and (later[0] == SUPERSEDED or says_change(later[1].text)) else None
 
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that a later statement supersedes; does not build the index."""

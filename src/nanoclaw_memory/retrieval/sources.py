@@ -13,7 +13,7 @@ from nanoclaw_memory.clock import local_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
-from nanoclaw_memory.retrieval.currency import FUNCTION_WORDS, subject_words
+from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS, subject_words
 from nanoclaw_memory.retrieval.prepare import prepared_row
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.passages import NewRow, Passages

@@ -48,6 +48,7 @@ _PAST = frozenset(
     "brought chose drew drove fell felt forgot grew held kept knew led meant rode ran said slept spent spoke stood "
     "thought wrote wore".split()
 )
+_FINITE = frozenset("got gets goes went comes came kommt kam".split())  # forms that a request has not
 _RULE = frozenset("always never don't anymore longer henceforth immer nie niemals künftig stets".split())
 
 
@@ -55,6 +56,15 @@ _RULE = frozenset("always never don't anymore longer henceforth immer nie niemal
 def stated_in(text: str) -> str:
     """The sentences of a message that state something, or their clauses; empty where it only asks or requests."""
     return " ".join(filter(None, map(_stated_of, sentences(text))))
+
+
+def only_asks(text: str) -> bool:
+    """Whether a message is a question, with or without its mark, and states nothing."""
+    if stated_in(text):
+        return False
+    found = [word.replace("’", "'").casefold() for word in _TOKEN.findall(text)]
+    clause = list(itertools.dropwhile(lambda word: word in _OPENING, found))
+    return text.rstrip().endswith("?") or (len(clause) > 1 and _asks(clause, language(text) == "german"))
 
 
 def _stated_of(sentence: str) -> str:
@@ -114,7 +124,7 @@ def _verb_follows(clause: list[str], german: bool) -> bool:
         return True
     if found[1] in _OBJECT:
         return False
-    if not _AUXILIARY.isdisjoint(main):
+    if not (_AUXILIARY | _FINITE).isdisjoint(main):
         return True
     if german:  # the verb is second, and only nouns have capitals
         plain = next((word for word in clause[1:] if not word[0].isupper()), "")

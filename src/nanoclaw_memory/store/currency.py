@@ -68,6 +68,16 @@ class CurrencyTable(Table[Overtaken]):
         )
         return {int(answer): int(message) for answer, message in rows}
 
+    def before(self, message: int) -> int:
+        """The message before one in its conversation; 0 where it is the first."""
+        rows = self.db.query(
+            "SELECT b.id FROM passages m JOIN passages b ON b.document_id = m.document_id AND b.number < m.number"
+            " AND b.number > 0 AND b.kind = 'turn' AND b.speaker = 'User' WHERE m.id = :message"
+            " ORDER BY b.number DESC, b.id LIMIT 1",
+            {"message": message},
+        )
+        return int(rows[0][0]) if rows else 0
+
     def undecided(self, most: int) -> list[Overtaken]:
         """Pairs of which it is not known whether both hold, those with the newest statements first."""
         rest = "WHERE kind = 'earlier' AND sure <= 0.5 ORDER BY newer DESC, older DESC LIMIT :most"

@@ -12,8 +12,8 @@ import msgspec
 from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.lessons.matching import telling
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.currency import FUNCTION_WORDS
 from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS
 from nanoclaw_memory.text import language, sentences, stem
 from nanoclaw_memory.types import Exchange
 

@@ -18,7 +18,10 @@ from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.changing import goes_on
 from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.stating import only_asks, stated_in
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
@@ -55,6 +58,16 @@ class Recollection(msgspec.Struct, frozen=True):
     mark: str = ""  # whether something newer is known on its subject
     newer: Newer | None = None  # to be quoted
     corrected: str = ""  # what the person said against the answer
+    overtaken_by: str = ""  # the words of the newer statement, whether or not they are quoted
+    question: str = ""  # what it says, without naming it, that something changed of
+
+
+class TellingLine(msgspec.Struct, frozen=True):
+    """A line of the block, why it was chosen, and the statement that overtakes it."""
+
+    text: str
+    reason: str = ""
+    newer: str = ""
 
 
 class Continuity(Plugin):
@@ -77,7 +90,7 @@ class Continuity(Plugin):
         chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
             if held := self._of_session(message, moment):
-                return _draft(held, 0, recalled.notes, recalled.nearly)
+                return _draft(held, 0, recalled)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
         chosen = [one for one in chosen if self._told(one, wanted)]
@@ -86,10 +99,10 @@ class Continuity(Plugin):
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
         if not used:
             return Silence(f"nothing fits the {moment.budget} tokens left", recalled.notes)
-        told = set(terms_of(" ".join((message, *(line for line, _ in lines)))))
+        told = set(terms_of(" ".join((message, *(line.text for line in lines)))))
         own = [one for one in self._topics(moment) if told.intersection(terms_of(one.label))]
         lines += self._closing(own, moment)
-        return _draft(lines, used, recalled.notes, recalled.nearly)
+        return _draft(lines, used, recalled)
 
     def _recollections(self, recalled: Recalled) -> list[Recollection]:
         """The exchanges whose sides are among the passages, each with those sides and its best score."""
@@ -111,7 +124,9 @@ class Continuity(Plugin):
                         if marked
                         else _answered_since(exchanges[number], own, recalled.chosen),
                         newer=recalled.later(marked) if marked else None,
+                        overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
                         corrected=self._correction_of(exchanges[number], sides),
+                        question=self._question_of(exchanges[number], sides),
                     )
                 )
         return found
@@ -128,6 +143,12 @@ class Continuity(Plugin):
         )
         return said(following).text if corrects else ""
 
+    def _question_of(self, exchange: Exchange, told: Container[int]) -> str:
+        """What was asked before a message that says "raised it to 90", unless it is told itself."""
+        before = self.context.exchanges.before(exchange) if goes_on(exchange.user_message) else None
+        asked = said(before).text if before and before.id not in told else ""
+        return "" if stated_in(asked) else asked
+
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
         recent = self._recent(moment, limit=3)
@@ -143,7 +164,7 @@ class Continuity(Plugin):
 
     def _lines(
         self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str
-    ) -> tuple[list[tuple[str, str]], int]:
+    ) -> tuple[list[TellingLine], int]:
         """The recollections within the budget, told oldest first, each line with its reason; and their number.
 
         Several lines of one conversation stand under what it was about; a single one says itself when it was said.
@@ -152,7 +173,7 @@ class Continuity(Plugin):
         shares = (self.own.recent_share, self.own.mid_share)
         kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted), shares)
         kept.sort(key=lambda one: one.exchange.id)
-        lines: list[tuple[str, str]] = []
+        lines: list[TellingLine] = []
         quoted: set[str] = set()  # newer statements whose words were given
         near = self._near(kept)
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
@@ -166,19 +187,28 @@ class Continuity(Plugin):
                 topic = topics.phrase(text)
                 about = discussing(topic, text, day, moment.now.date(), elsewhere)
                 # Of a talk long ago its topic is worth a line only if the message is about it.
-                if about and (moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic))):
-                    lines.append((about, ""))
+                now = any(not one.mark for one in talk)  # else it names what held earlier
+                if (
+                    about
+                    and now
+                    and (moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic)))
+                ):
+                    lines.append(TellingLine(about))
                     told = self._all_told(talk, wanted, topic)
                     place = ""  # the line above says it
             for one, line in told:
-                marks = [day.isoformat(), place]
+                marks = [
+                    day.isoformat(),
+                    place,
+                    f'asked about: "{_quoted(one.question)}"' if one.question else "",
+                ]
                 if one.newer and one.newer.text not in quoted:
                     quoted.add(one.newer.text)
                     marks.append(one.newer.told(one.mark))
                 else:
                     marks.append(one.mark)
                 dated = f"{line} ({'; '.join(filter(None, marks))})"
-                lines.append((dated, f"score {one.score:.2f}; {why}"))
+                lines.append(TellingLine(dated, f"score {one.score:.2f}; {why}", one.overtaken_by))
         return lines, len(kept)
 
     @staticmethod
@@ -197,14 +227,15 @@ class Continuity(Plugin):
 
     @staticmethod
     def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
-        """The sides that are recalled; a question is told with its answer."""
+        """The sides that are recalled; a question is told with its answer, or not at all."""
         message, agent = said(one.exchange, teaches=False), one.exchange.agent_response
         user = message.lines
+        question = only_asks(user)
         # A question, or a request of few words, says nothing without its answer.
-        asked = user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
+        asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
         says_more = not topics.is_only(user, topic) and not _repeats(user, wanted)
-        if user and ("User" in one.sides or asked) and says_more:
+        if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
             own = message.alone and message.text == message.lines
@@ -234,7 +265,7 @@ class Continuity(Plugin):
         """The last exchanges in the scope's project, oldest first."""
         return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
 
-    def _of_session(self, message: str, moment: Moment) -> list[tuple[str, str]]:
+    def _of_session(self, message: str, moment: Moment) -> list[TellingLine]:
         """What the session itself should keep in view: an anchor that applies, and a topic that it cannot leave."""
         lines = []
         judge = self.context.judge
@@ -242,27 +273,24 @@ class Continuity(Plugin):
         for anchor in (one for one in held[:SHOWN_ANCHORS] if one.kind == "identity" and judge is not None):
             applies = judge.probability("applies", message, anchor.text) if judge else 0.0
             if applies >= APPLIES:
-                lines.append((f'Hold on to: "{anchor.text}" ({anchor.kind})', f"applies {applies:.2f}"))
+                held_on = f'Hold on to: "{anchor.text}" ({anchor.kind})'
+                lines.append(TellingLine(held_on, f"applies {applies:.2f}"))
         fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
         if fixated:
-            lines.append(
-                (
-                    f"Topics: {', '.join(fixated)} (fixated)",
-                    "nearly every exchange of the session is about it",
-                )
-            )
+            why = "nearly every exchange of the session is about it"
+            lines.append(TellingLine(f"Topics: {', '.join(fixated)} (fixated)", why))
         return lines
 
-    def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[tuple[str, str]]:
+    def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[TellingLine]:
         lines = []
         since = stamp(moment.now - anchors.LIFETIME)
         held = anchors.find(self._recent(moment, since), moment.now)
         if held:
             shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
-            lines.append((f"Hold on to: {shown}", ""))
+            lines.append(TellingLine(f"Hold on to: {shown}"))
         if now_topics:
             named = ", ".join(f"{topic.label} ({topic.state})" for topic in now_topics)
-            lines.append((f"Topics: {named}", ""))
+            lines.append(TellingLine(f"Topics: {named}"))
         return lines
 
     # ---- after the answer ----
@@ -298,19 +326,17 @@ def _side(passage: Passage) -> str:
     return PASTED if passage.speaker == "User" and passage.origin == QUOTED else passage.speaker
 
 
-def _draft(
-    lines: Sequence[tuple[str, str]], hits: int, notes: tuple[str, ...] = (), nearly: tuple[str, ...] = ()
-) -> Draft:
+def _draft(lines: Sequence[TellingLine], hits: int, recalled: Recalled | None = None) -> Draft:
     """A draft of lines with their reasons."""
-    texts, reasons = zip(*lines, strict=True) if lines else ((), ())
     return Draft(
         blocks.CONTINUITY,
-        texts,
+        tuple(line.text for line in lines),
         hits=hits,
-        notes=notes,
-        reasons=reasons,
-        statements=tuple(map(_stated, texts)),
-        nearly=nearly,
+        notes=recalled.notes if recalled else (),
+        reasons=tuple(line.reason for line in lines),
+        statements=tuple(_stated(line.text) for line in lines),
+        nearly=recalled.nearly if recalled else (),
+        newer=tuple(line.newer for line in lines),
     )
 
 

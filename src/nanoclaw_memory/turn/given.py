@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import fingerprint, one_line
@@ -20,35 +21,62 @@ _AGE = regex(
     r"|(?:\d+|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) (?:day|week|month|year)s? ago)\b"
 )
 _BULLET = regex(r"^(?:[-*+•>#]+\s+)+")
+ALREADY = "this session was given it already"
+ELSEWHERE = "another line of this turn says it"
+NEWER = "this session was given what is newer"
 _OPENING = ("", *" \"'“„«(*_[`")  # what may stand before a statement
 _CLOSING = ".,;:!?)]\"'”»*_`"
 
 
 class Given:
-    """The start of a session, and what its turns were told last of each subject, as fingerprints."""
+    """The start of a session, what its turns were told last of each subject, as fingerprints, and this turn's lines."""
 
     def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
         self._start = " ".join(map(comparable, starts))
         self._lines = {subject: set(stated.split()) for subject, stated in (lines or {}).items()}
         self._told: set[str] = set()  # subjects of this turn
+        self._holding = ""  # what blocks of this turn say, unless they say it as something earlier
+        self._statements: set[str] = set()  # what they say, whatever of it holds
+        self._newer: set[str] = set()  # what overtakes something that the turn tells
 
     @property
     def new(self) -> dict[str, str]:
         """What this turn was told of each subject."""
         return {subject: " ".join(sorted(self._lines[subject])) for subject in self._told}
 
-    def has(self, line: FreshLine) -> bool:
+    def where(self, line: FreshLine) -> str:
+        """Where the session was told this already; empty where it was not.
+
+        What overtakes something that this turn tells is told with it, wherever the session has it.
+        """
+        if line.statement in self._statements or _contains(self._holding, line.statement):
+            return ELSEWHERE
+        return ALREADY if line.statement not in self._newer and self._has(line) else ""
+
+    def _has(self, line: FreshLine) -> bool:
         """Whether this is among the last that the session was told of its subject, in a turn or in its start."""
         told = self._lines.get(line.subject)
         return line.stated in told if told else _contains(self._start, line.statement)
 
+    def overtake(self, lines: Sequence[FreshLine]) -> list[FreshLine]:
+        """The lines, each that is left out marked so: with what the session has, the older that it overtakes goes too.
+
+        Unless both are among the lines: then both are told.
+        """
+        here = {line.statement for line in lines} | self._statements
+        gone = [line for line in lines if line.newer not in here and _contains(self._start, line.newer)]
+        lines = [replace(line, known=NEWER) if line in gone else line for line in lines]
+        self._newer |= {line.newer for line in lines if line.newer and not (line.known or self.where(line))}
+        return lines
+
     def add(self, shown: Sequence[FreshLine], repeated: Sequence[FreshLine]) -> None:
         """Note what the session is given now; of its subjects only what still holds, which `repeated` lines do.
 
-        What a block of this turn says, a later one need not say again, unless it was said as something earlier.
+        What a block of this turn says, a later one need not say again.
         """
         holds = (line.compared for line in shown if not _MARK.search(line.text))
-        self._start = " ".join((self._start, *holds))
+        self._holding = " ".join((self._holding, *holds))
+        self._statements.update(line.statement for line in shown)
         for line in shown:
             if line.subject not in self._told:
                 self._lines[line.subject] = set()
@@ -66,6 +94,8 @@ class FreshLine(msgspec.Struct, frozen=True):
     reason: str
     compared: str  # without its mark and age
     statement: str  # what is looked for in the session's start
+    newer: str = ""  # the statement that overtakes it
+    known: str = ""  # why it is not given
 
     @property
     def stated(self) -> str:
@@ -88,24 +118,42 @@ def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[Fresh
     repeated: list[FreshLine] = []
     waiting: list[FreshLine] = []
     answered = False  # whether a line came since the last introduction
-    for place, text in enumerate(draft.lines):
-        reason = draft.reasons[place] if place < len(draft.reasons) else ""
-        stated = draft.statements[place] if place < len(draft.statements) else ""
-        compared = comparable(text)
-        line = FreshLine(text, reason, compared, comparable(stated) if stated else compared)
-        if draft.reasons and not reason:
+    for line in given.overtake(_lines_of(draft)):
+        if draft.reasons and not line.reason:
             waiting = [line] if answered else [*waiting, line]
             answered = False
             continue
         answered = True
-        if given.has(line) or any(one.compared == compared for one in kept):
-            repeated.append(line)
+        known = line.known or given.where(line) or (ELSEWHERE if _said_in(kept, line) else "")
+        if known:
+            repeated.append(replace(line, known=known))
             continue
         kept += [*waiting, line]
         waiting = []
     if kept and not answered:
-        kept += [line for line in waiting if not given.has(line)]
+        kept += [line for line in waiting if not given.where(line)]
     return kept, repeated
+
+
+def _lines_of(draft: Draft) -> list[FreshLine]:
+    def at(some: Sequence[str], place: int) -> str:
+        return some[place] if place < len(some) else ""
+
+    return [
+        FreshLine(
+            text=text,
+            reason=at(draft.reasons, place),
+            compared=comparable(text),
+            statement=comparable(at(draft.statements, place) or text).rstrip(_CLOSING),
+            newer=comparable(at(draft.newer, place)).rstrip(_CLOSING),
+        )
+        for place, text in enumerate(draft.lines)
+    ]
+
+
+def _said_in(kept: Iterable[FreshLine], line: FreshLine) -> bool:
+    """Whether one of these lines states the same, whatever its source."""
+    return any(one.statement == line.statement or one.compared == line.compared for one in kept)
 
 
 def comparable(text: str) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
-from nanoclaw_memory.turn.given import FreshLine, Given, fresh_lines
+from nanoclaw_memory.turn.given import ELSEWHERE, FreshLine, Given, fresh_lines
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.worker import PluginResult, PluginThread
 from nanoclaw_memory.types import Explanation, InjectedLine, Injection, PluginNote, Turn
@@ -147,12 +147,18 @@ class Pipeline:
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
         given = self._given_to(progress)
         fresh, repeated = fresh_lines(draft, given)
-        nearly = (*draft.nearly, *(f"{line.text} (this session was given it already)" for line in repeated))
+        nearly = (*draft.nearly, *(f"{line.text} ({line.known})" for line in repeated))
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
         if repeated and not fresh:
             if draft.then is not None:  # called for again, and in the window still
                 progress.then.append((plugin.name, draft.then))
-            self._skip(progress, plugin, "this session was given all of it already", ms, nearly)
+            new = all(line.known == ELSEWHERE for line in repeated)
+            reason = (
+                "other blocks of this turn say all of it"
+                if new
+                else "this session was given all of it already"
+            )
+            self._skip(progress, plugin, reason, ms, nearly)
             return
         label = blocks.sound_label(draft.label, plugin.name)
         block, left_out = blocks.render(label, draft.fence, [line.text for line in fresh], progress.budget)

@@ -39,7 +39,8 @@ class Draft(msgspec.Struct, frozen=True):
     `reasons` say for each line why it was chosen. A line whose reason is empty introduces those after it and is
     never given without one of them. A line that an earlier turn of the session was given is not given again, nor
     one whose words stand in the session's start: `statements` say what to look for there, without date, place or
-    mark; without them it is the line itself. `nearly` are lines that were not chosen, each with its reason.
+    mark; without them it is the line itself. `newer` are the statements that overtake those of the lines: both are
+    given or neither. `nearly` are lines that were not chosen, each with its reason.
     """
 
     label: str
@@ -51,6 +52,7 @@ class Draft(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
 
 
 class Silence(msgspec.Struct, frozen=True):

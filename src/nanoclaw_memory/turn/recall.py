@@ -67,6 +67,7 @@ class RecallPlugin(Plugin):
             ),
             statements=(*texts, *(hit.text for hit in documents)),
             nearly=recalled.nearly,
+            newer=tuple(body_of(one.newer.passage) if one.newer else "" for one in chosen),
         )
 
     def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:

@@ -31,7 +31,6 @@ MOST = 6  # passages of one turn
 SURELY_NEEDED = 0.9  # probability that a message needs memory below which it gets fewer
 FEW = 4
 NEARLY = 5  # passages reported as nearly chosen
-RELATED = 0.02  # probability from which what is newer on a subject is quoted: it is about the message too
 AS_GOOD = 0.5  # of the best statement's probability, from which one that is newer than an old answer is shown beside it
 SUPERSEDED = "superseded"
 FOCUS = "memory/active-context"
@@ -44,14 +43,13 @@ class Recalled(msgspec.Struct, frozen=True):
     probability: float  # that the message needs memory
     nearly: tuple[str, ...]
     notes: tuple[str, ...]
-    related: frozenset[int] = frozenset()  # passages that are about the message too
     said: tuple[Candidate, ...] = ()  # what shared chats say to it; shown after what is chosen, and marked
 
     def later(self, one: Candidate) -> Newer | None:
-        """What is newer on a chosen passage's subject, to be quoted: neither shown itself nor about something else."""
+        """What is newer on a chosen passage's subject, to be quoted unless it is shown itself."""
         newer = one.newer
         shown = newer is None or any(newer.id == other.stored.id for other in self.chosen)
-        return None if newer is None or shown or newer.id not in self.related else newer_of(newer)
+        return None if newer is None or shown else newer_of(newer)
 
     @property
     def open(self) -> bool:
@@ -119,7 +117,6 @@ class Recaller:
             verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
             (*found.degraded, *by_words),
-            frozenset(one.candidate.stored.id for one in verdict.helpful if one.probability >= RELATED),
             self._said(question, need, MOST - len(chosen)),
         )
 

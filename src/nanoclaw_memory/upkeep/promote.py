@@ -19,7 +19,6 @@ from nanoclaw_memory.statements import (
     succeeds,
     without_date,
 )
-from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import content_words, plural
 from nanoclaw_memory.types import ORIGINS, JobResult, Proposal
@@ -111,9 +110,8 @@ def _fresh(
         if later := _contradicted_by(one, candidates):
             notes.append(f"{one.sources[0]} is not proposed: {later.sources[0]} is newer and disagrees")
             continue
-        later_statement = group.retrieval.overtaken_line(one.best.path, one.best.number)
-        if later_statement and later_statement[0] == SUPERSEDED:
-            notes.append(f"{one.sources[0]} is not proposed: {later_statement[1].after(SUPERSEDED)}")
+        if given_up := group.retrieval.given_up(one.best.path, one.best.number):
+            notes.append(f"{one.sources[0]} is not proposed: {given_up[1].after(given_up[0])}")
             continue
         if group.outdated(one.text, one.best.day):
             notes.append(f"{one.sources[0]} is not proposed: the graph has a newer value, or it was rejected")

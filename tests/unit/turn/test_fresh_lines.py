@@ -93,3 +93,21 @@ def test_a_draft_that_was_given_has_nothing_new(lines, reasons):
     again, _ = fresh_lines(Draft("X", tuple(lines), **more), given)
     stated = [line for line in again if line.reason or not reasons]
     assert stated == []
+
+
+def test_what_overtakes_a_line_of_the_turn_is_given_beside_it_though_it_stands_in_the_start():
+    older, newer = "Rent was 850 (earlier)", "Rent is 900"
+    assert fresh(newer, given=Given([START])) == []
+    given = Given([START])
+    assert fresh(older, newer, given=given, newer=("Rent is 900.",)) == [older, newer]
+    again = Given([START], given.new)
+    assert fresh(older, newer, given=again, newer=("Rent is 900.",)) == []
+
+
+def test_one_statement_of_two_sources_is_given_once_and_said_to_stand_in_this_turn():
+    given = Given()
+    draft = Draft("X", ("[log] Rent is 900 (earlier)", "[page] Rent is 900"), statements=("Rent is 900",) * 2)
+    kept, repeated = fresh_lines(draft, given)
+    given.add(kept, repeated)
+    assert [line.known for line in repeated] == ["another line of this turn says it"]
+    assert fresh("[talk] Rent is 900", given=given, statements=("Rent is 900",)) == []

@@ -1,0 +1,271 @@
+"""What a statement gives a value of, and what a later one says was changed or given up: by closed classes of words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from nanoclaw_memory import tokens
+from nanoclaw_memory.caches import bounded
+from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.stating import stated_in
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
+
+MOST_WORDS = 5  # of what names a thing
+SHORT = 12  # words of a message that goes on with what a question was about
+VALUE_WITHIN = 3  # telling words and numbers after its subject within which the value of a statement stands
+_CLAUSE = regex(
+    r"[,;:!?()]+\s*|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bProf)\.\s+|\s[–—-]\s"
+    r"|\s+(?=(?:and|but|because|so|und|aber|weil|denn)\s)",
+    re.IGNORECASE,
+)
+_TOKEN = regex(r"[^\W_]+(?:[-'’.][^\W_]+)*['’]?")
+UNCERTAIN = regex(
+    r"\b(?:if|might|(?-i:may)|could|would|should|maybe|perhaps|wants?|thinking|consider\w*|suggest\w*|propos\w*|falls|wenn|ob"
+    r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
+    re.IGNORECASE,
+)
+# Whose subject or object has another value now.
+CHANGED = frozenset(
+    "change changed changing switch switched switching move moved moving rename renamed replaced raise raised raising"
+    " increased lower lowered reduced upgraded downgraded postponed rescheduled shifted migrated transferred swapped"
+    " extended converted gewechselt wechseln geändert umgezogen umgestellt umbenannt verlegt verschoben erhöht gesenkt"
+    " verlängert getauscht".split()
+)
+# Whose subject or object holds no more.
+_ENDED = frozenset(
+    "quit left leaves leaving retired resigned died closed cancelled canceled dropped sold ditched abandoned scrapped"
+    " replaced stopped gekündigt aufgehört verkauft verstorben abgeschafft ersetzt verlassen".split()
+)
+_NO_MORE = regex(
+    r"\b(?:instead of|rather than|no longer|away from|(?:mov\w+|came|come|got|went) off|goodbye|back from|statt"
+    r"|anstatt|anstelle von|nicht mehr)\s+",
+    re.IGNORECASE,
+)
+_NEW = frozenset("new neu neue neuer neues neuen neuem".split())
+_NOW = frozenset("now jetzt nun since seit ab inzwischen neuerdings künftig".split())
+_NEXT = frozenset("now next today tomorrow this".split())  # after "from"
+_MINE = frozenset("my our mein meine meinen meinem meiner unser unsere unseren unserem unserer unsre".split())
+_OF = frozenset("of for at von vom für bei beim des".split())  # between the words that name one thing
+_ARTICLES = frozenset("the a an der die das den dem ein eine einen einem einer".split())
+_PRONOUNS = frozenset("i we he she they you it there ich wir er sie es du man".split())
+_TITLES = frozenset("mr mrs ms dr prof frau herr herrn".split())
+_VERBS = frozenset(
+    "is are was were am has have had will be been got gets get goes go going went it's i'm i've we're we've she's he's"
+    " they're that's ist sind war wird hat haben hatte habe hab heißt bin".split()
+)
+_FUNCTION_WORDS = (STOP_WORDS | GERMAN_STOP_WORDS | _VERBS | _TITLES | _MINE | _NOW) - _NEW
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The words that name a thing, by their stems; `head` without whose it is."""
+
+    stems: frozenset[str]
+    head: frozenset[str]
+    mine: bool = False  # the speaker's own: "our dentist"
+    is_name: bool = False  # nothing but a name, of whom much may be known
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What a statement says has another value now, and what holds no more."""
+
+    things: tuple[Named, ...] = ()
+    ended: tuple[Named, ...] = ()
+    whose: tuple[
+        Named, ...
+    ] = ()  # of whom or what something changed that is not named: "Paul has grown, 36 now"
+
+
+def overtakes(newer: str, older: str, other_value: bool) -> bool:
+    """Whether a statement says of what an older one gives a value that it changed, or of its value that it is gone.
+
+    Where the older one only mentions what it gives a value of, it has to be another one of the same kind.
+    """
+    change = changes_in(newer)
+    if change == Change():
+        return False
+    known = {one for part in _clauses(older) for one in _stems(part)}
+    subjects = subjects_in(older)
+    for one in change.things:
+        about = [subject for subject in subjects if not one.head.isdisjoint(subject.head)]
+        # Somebody who moved still teaches the cello; of "my sister Antje lives in Kiel" it is what changed.
+        if one.stems <= known and any(subject.mine or not one.is_name for subject in about):
+            return True
+    value = values_in(older)
+    if any(one.stems <= value for one in change.ended):
+        return True
+    return other_value and any(one.stems <= known for one in change.whose)
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Whether a statement surely says that something of the speaker's own changed: that very thing, by its name."""
+    own = {one.stems for one in subjects_in(older) if one.mine}
+    return any(one.stems in own for one in changes_in(newer).things)
+
+
+def still_names(newer: str, value: str) -> bool:
+    """Whether a statement has a value that is a name, and does not say that it is gone: "Antje moved"."""
+    if any(character.isdigit() for character in value):
+        return False
+    gone = any(one.stems <= _stems(_TOKEN.findall(value)) for one in changes_in(newer).ended)
+    return not gone and set(words(value)) <= set(words(newer))
+
+
+@bounded(2 * 1024 * 1024)
+def changes_in(text: str) -> Change:
+    """What a statement says was changed or given up; what may happen is none."""
+    if UNCERTAIN.search(text):
+        return Change()
+    things, ended, whose = list[Named](), list[Named](), list[Named]()
+    german = language(text) == "german"
+    before_it = Named(frozenset(), frozenset())
+    for clause in _clauses(text):
+        folded = [word.casefold() for word in clause]
+        subject = _leading(clause, german)[0]
+        for place, word in enumerate(folded):
+            before, after = clause[:place], clause[place + 1 :]
+            if word in _NEW:
+                things.append(_following(after, german))
+            if word in CHANGED:
+                things += [_following(after, german), _plain(before, german)]
+            if word in _ENDED:
+                ended += [_following(after, german), _plain(before, german)]
+            if _is_now(folded, place) or _goes_to(folded, place):
+                things.append(subject)
+                whose.append(subject if subject.head else before_it)
+        before_it = subject if subject.head else before_it
+    ended += [_following(_TOKEN.findall(text[match.end() :]), german) for match in _NO_MORE.finditer(text)]
+    return Change(*(tuple(one for one in found if one.head) for found in (things, ended, whose)))
+
+
+@bounded(2 * 1024 * 1024)
+def subjects_in(text: str) -> tuple[Named, ...]:
+    """What the clauses of a statement give values of."""
+    german = language(text) == "german"
+    found = (_leading(clause, german)[0] for clause in _clauses(text))
+    return tuple(one for one in found if one.head)
+
+
+@bounded(2 * 1024 * 1024)
+def values_in(text: str) -> frozenset[str]:
+    """The words, by their stems, among which the values of a statement are."""
+    german = language(text) == "german"
+    found = set[str]()
+    for clause in _clauses(text):
+        rest = clause[_leading(clause, german)[1] :]
+        found |= _stems([word for word in rest if word.casefold() not in _FUNCTION_WORDS][:VALUE_WITHIN])
+    return frozenset(found)
+
+
+def goes_on(message: str) -> bool:
+    """Whether a message says that something changed and names nothing, as after a question: "raised it to 90"."""
+    stated = stated_in(message) if len(message.split()) <= SHORT else ""
+    return bool(stated) and says_change(stated) and not subjects_in(stated)
+
+
+def says_change(text: str) -> bool:
+    """Whether a statement says that something changed, is gone, or holds from some moment on."""
+    folded = [word.casefold() for word in _TOKEN.findall(text)]
+    gone = not _ENDED.isdisjoint(folded) or bool(_NO_MORE.search(text))
+    goes = any(_goes_to(folded, place) for place in range(len(folded)))
+    return holds_now(text) or ((gone or goes) and not UNCERTAIN.search(text))
+
+
+def holds_now(text: str) -> bool:
+    """Whether a statement says that something was changed, or holds from some moment on."""
+    folded = [word.casefold() for word in _TOKEN.findall(text)]
+    found = any(word in CHANGED or _is_now(folded, place) for place, word in enumerate(folded))
+    return found and not UNCERTAIN.search(text)
+
+
+def changed_stems(text: str) -> frozenset[str]:
+    """The stems of what a statement says was changed or given up."""
+    change = changes_in(text)
+    return frozenset[str]().union(*(one.stems for one in change.things + change.ended + change.whose))
+
+
+def told_stems(text: str) -> frozenset[str]:
+    """The stems of what a statement gives values of, and of these."""
+    return values_in(text).union(*(one.stems for one in subjects_in(text)))
+
+
+def _clauses(text: str) -> list[list[str]]:
+    return [found for part in _CLAUSE.split(text) if (found := _TOKEN.findall(part))]
+
+
+def _is_now(folded: Sequence[str], place: int) -> bool:
+    """Whether a word says that something holds from some moment on, or again: "seit", "from April", "back to tea"."""
+    word, following = folded[place], folded[place + 1] if place + 1 < len(folded) else ""
+    if word == "from":
+        return following in _NEXT or bool(lexeme(following.removesuffix("s")).kind)
+    return word in _NOW or (word == "back" and following == "to")
+
+
+def _goes_to(folded: Sequence[str], place: int) -> bool:
+    """Whether something goes "up to 90"."""
+    return folded[place] in ("up", "down") and folded[place + 1 : place + 2] == ["to"]
+
+
+def _leading(clause: Sequence[str], german: bool) -> tuple[Named, int]:
+    """What a clause begins with: its subject, and where that ends."""
+    own, mine, place = list[str](), False, 0
+    for place, word in enumerate(clause):  # noqa: B007 (where it ended is told)
+        low = word.casefold()
+        if not own and low in _MINE:
+            mine = True
+        elif low in _VERBS or low in CHANGED or low in _ENDED or low[0].isdigit() or len(own) == MOST_WORDS:
+            break
+        elif low in _FUNCTION_WORDS:
+            if low in _PRONOUNS or (own and low not in _OF | _TITLES | _ARTICLES):
+                break
+        elif german and own and word[0].islower():
+            break  # the verb: only nouns have capitals
+        else:
+            own.append(word)
+    else:
+        place = len(clause)
+    return _named(own, mine, german), place
+
+
+def _following(clause: Sequence[str], german: bool) -> Named:
+    """What the words after a word of change name, up to the end of it."""
+    own, mine = list[str](), False
+    for word in clause:
+        low = word.casefold()
+        if not own and low in _MINE:
+            mine = True
+        elif low in _FUNCTION_WORDS or low in _NEXT or low[0].isdigit():
+            if own or low not in _ARTICLES | _TITLES:
+                break
+        elif (german and own and word[0].islower()) or len(own) == MOST_WORDS or lexeme(low).kind:
+            break
+        else:
+            own.append(word)
+    return _named(own, mine, german)
+
+
+def _plain(clause: Sequence[str], german: bool) -> Named:
+    """What the words before a verb of change name, without those that only help it."""
+    own = [word for word in clause if word.casefold() not in _FUNCTION_WORDS]
+    return _named(own, any(word.casefold() in _MINE for word in clause), german)
+
+
+def _named(own: Sequence[str], mine: bool, german: bool) -> Named:
+    owners = [place for place, word in enumerate(own) if word.replace("’", "'").endswith(("'s", "s'"))]
+    head = own[owners[-1] + 1 :] if owners else own
+    # German nouns have capitals, and compounds are words that no language model has a token for.
+    is_name = not german and not any(tokens.is_one(f" {word.casefold()}") for word in own)
+    return Named(_stems(own), _stems(head), mine, is_name and not owners)
+
+
+def _stems(found: Sequence[str]) -> frozenset[str]:
+    """The stems of words that are no function words, numbers or days; one stemmer, for notes show no language."""
+    folded = (word.casefold().replace("’", "'").removesuffix("'").removesuffix("'s") for word in found)
+    return frozenset(
+        stem(word)
+        for word in folded
+        if word and word not in _FUNCTION_WORDS and not word[0].isdigit() and not lexeme(word).kind
+    )
