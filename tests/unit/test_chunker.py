@@ -97,6 +97,14 @@ def test_a_note_with_colons_is_no_conversation():
     assert {chunk.speaker for chunk in chunks_of("conversations/plan.md", text, Chunking())} == {""}
 
 
+def test_what_an_archive_says_of_itself_is_no_chunk_but_what_somebody_wrote_there_is():
+    head = "# let's name it\n\nDate: 2026-02-23\nSession: cc1\nPart: 1\nTurns: 2\nProject: magpie\n"
+    turns = "\n**User**: let's name it kingfisher\n\n**Agent**: Kingfisher it is.\n"
+    assert [c.speaker for c in chunks_of("conversations/a.md", head + turns, Chunking())] == ["User", "Agent"]
+    noted = chunks_of("conversations/a.md", f"{head}\nThe name was changed later.\n{turns}", Chunking())
+    assert "The name was changed later." in noted[0].text
+
+
 _PATHS = st.sampled_from(["MEMORY.md", "memory/2026-02-23.md", "conversations/x.md"])
 _LINES = st.lists(
     st.one_of(

@@ -45,6 +45,7 @@ DAY_MARK = regex(r"## (\d{4}-\d{2}-\d{2})(?: (\d{2}:\d{2})(?: (.*))?)?\Z")
 PROJECT_FIELD = regex(r"^Project: ([a-z0-9][a-z0-9._-]{0,63})$", re.MULTILINE)
 ORIGIN_FIELD = regex(r"^Origin: ([a-z]+)$", re.MULTILINE)
 _FIELD = regex(r"(Date|Session|Part|Turns): (.*)\Z")
+ARCHIVE_FIELD = regex(r"(?:Date|Session|Part|Turns|Project|Origin): \S.*\Z")
 _FENCE = regex(r" {0,3}(`{3,}|~{3,})(.*)\Z")
 _SPEAKER = r"\*\*(?:User|Agent)\*\*"
 _TAKEN_IN_CODE = regex(rf"( {{0,3}})(\\*(?:{_SPEAKER}|## \d{{4}}-))")

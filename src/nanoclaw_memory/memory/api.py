@@ -599,9 +599,10 @@ class Memory:
         With `boot_chars` the boot context comes before them, all within so many characters. `cleared` says that
         the model's window was emptied: what earlier turns were given may be given again.
         """
-        turn = self.group.lifecycle.session_start(cleared)
         if not boot_chars:
-            return turn
+            return self.group.lifecycle.session_start(cleared)
+        surely = boot_chars // 2  # the rest of the boot may be cut to make room for the blocks
+        turn = self.group.lifecycle.session_start(cleared, lambda: self.boot(max_chars=surely).text)
         left = max(boot_chars - len(turn.text) - 1, 1)
         boot = self.group.lifecycle.boot(f"boot {boot_chars}", lambda: self.boot(max_chars=left))
         return replace(turn, boot=boot.text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.conversations.archive import ORIGIN_FIELD, PROJECT_FIELD, TURN_MARK
+from nanoclaw_memory.conversations.archive import ARCHIVE_FIELD, ORIGIN_FIELD, PROJECT_FIELD, TURN_MARK
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import source_date
 from nanoclaw_memory.tokens import bound, estimate
@@ -18,7 +18,7 @@ from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
 
-VERSION = 9
+VERSION = 10
 QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
 _PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages that are written by agents and programs
 _LISTED = regex(r"[-*+•]\s+\S")
@@ -73,6 +73,7 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
         head = text.partition("\n**")[0]  # before the first turn
+        turns = turns[_is_header(turns[0]) :]
         project, origin = (
             found[1] if (found := field.search(head)) else "" for field in (PROJECT_FIELD, ORIGIN_FIELD)
         )
@@ -214,6 +215,14 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
         for who, said in turns
         if any(line.text.strip() and (who or not line.opens) for line in said)
     ]
+
+
+def _is_header(turn: tuple[str, list[_Line]]) -> bool:
+    """Whether lines before the first turn are nothing but what an archive says of itself."""
+    speaker, lines = turn
+    return not speaker and all(
+        line.opens or not line.text.strip() or ARCHIVE_FIELD.match(line.text) for line in lines
+    )
 
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:

@@ -8,7 +8,7 @@ import re
 from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.text import language, sentences
+from nanoclaw_memory.text import content_words, language, sentences
 
 _CLAUSE = regex(r"(?:[,;:]|\s[–—-])\s+|\s+(?=(?:and|but|und|aber)\s)", re.IGNORECASE)
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -56,6 +56,11 @@ _RULE = frozenset("always never don't anymore longer henceforth immer nie niemal
 def stated_in(text: str) -> str:
     """The sentences of a message that state something, or their clauses; empty where it only asks or requests."""
     return " ".join(filter(None, map(_stated_of, sentences(text))))
+
+
+def tells(text: str) -> bool:
+    """Whether a message is more than a word of thanks, a sign, or what introduces a paste."""
+    return len(content_words(text)) > 1 and not text.rstrip().endswith(":")
 
 
 def only_asks(text: str) -> bool:

@@ -21,7 +21,8 @@ from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.changing import goes_on
 from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.retrieval.prepare import body_of
-from nanoclaw_memory.retrieval.stating import only_asks, stated_in
+from nanoclaw_memory.retrieval.sources import only_acknowledges
+from nanoclaw_memory.retrieval.stating import only_asks, stated_in, tells
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
@@ -36,6 +37,7 @@ MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHOWN_ANCHORS = 3
+LAST = 12  # exchanges of a project among which the two that ended its last session are
 APPLIES = 0.57  # probability of the judge from which an anchor matters for a message
 
 
@@ -151,13 +153,14 @@ class Continuity(Plugin):
 
     def session_start(self, moment: Moment) -> Answer:
         """How the last session in this project ended; after a compaction, what this one was about."""
-        recent = self._recent(moment, limit=3)
+        recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        later = self.context.retrieval.overtaken("exchanges", [one.id for one in recent[-2:]])
+        ended = [one for one in recent if tells(said(one).text)][-2:]
+        later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
         last = [
             Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with what is newer, if anything
-            for one in recent[-2:]
+            for one in ended
         ]
         lines, used = self._lines(last, set(), moment, "said last")
         return _draft([*lines, *self._closing(self._topics(moment), moment)], used)
@@ -244,7 +247,7 @@ class Continuity(Plugin):
             )
         if message.rest and PASTED in one.sides:
             told.append(user_pasted(harmless(excerpt(message.rest, wanted, MOST_CHARS))))
-        if agent and ("Agent" in one.sides or asked):
+        if agent and ("Agent" in one.sides or asked) and not only_acknowledges(user, agent):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
             corrected = f', corrected: "{against}"' if against else ""
             told.append(you_said(harmless(excerpt(agent, wanted, MOST_CHARS))) + corrected)

@@ -83,12 +83,12 @@ class TurnLifecycle:
 
     # ---- the start of a session ----
 
-    def session_start(self, cleared: bool = False) -> Turn:
-        """The blocks for the start of a session, or for its continuation after a compaction."""
+    def session_start(self, cleared: bool = False, beside: Callable[[], str] = str) -> Turn:
+        """The blocks for the start of a session, or for its continuation after a compaction, beside its boot."""
         if cleared:
             self._attempt(lambda: self.context.turns.drop_given(self.context.scope.session_id, start=False))
         scope, now = self.context.scope, self.context.clock.now()
-        turn, again = self._frozen(BLOCKS, lambda: self.pipeline.session_start(scope, now), Turn)
+        turn, again = self._frozen(BLOCKS, lambda: self.pipeline.session_start(scope, now, beside()), Turn)
         if again:
             paid = [
                 Injection(one.plugin, len(one.lines), one.tokens, 0.0, one.silent, one.lines, "start")

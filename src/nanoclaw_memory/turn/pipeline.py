@@ -94,9 +94,9 @@ class Pipeline:
         progress.notes += [PluginNote("pipeline", note)] if note else []
         return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), progress)
 
-    def session_start(self, scope: Scope, now: datetime) -> Turn:
-        """The blocks for the start of a session, or for its continuation after a compaction."""
-        progress = _Progress(scope, now, self._budget, "start", given=Given())
+    def session_start(self, scope: Scope, now: datetime, beside: str = "") -> Turn:
+        """The blocks for the start of a session or after a compaction; without what stands beside them."""
+        progress = _Progress(scope, now, self._budget, "start", given=Given([beside]))
         return self._gather(lambda plugin, moment: plugin.session_start(moment), progress)
 
     def _gather(self, ask: Callable[[Plugin, Moment], Answer], progress: _Progress) -> Turn:

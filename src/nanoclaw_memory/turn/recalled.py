@@ -14,6 +14,7 @@ from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
+from nanoclaw_memory.workspace.policies import POLICIES
 
 if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Candidate
@@ -33,7 +34,10 @@ FEW = 4
 NEARLY = 5  # passages reported as nearly chosen
 AS_GOOD = 0.5  # of the best statement's probability, from which one that is newer than an old answer is shown beside it
 SUPERSEDED = "superseded"
-FOCUS = "memory/active-context"
+TOLD_ELSEWHERE = (
+    "memory/active-context",
+    POLICIES,
+)  # at the start; by the plugin that knows which policy is met
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -154,10 +158,10 @@ class Recaller:
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
     def _untold(self, one: Helpful) -> bool:
-        """Whether a passage is neither a fact of this turn's facts nor of the focus that every session starts with."""
+        """Whether a passage is none of this turn's facts, of the focus that sessions start with, or of the policies."""
         stored = one.candidate.stored
         fact = (stored.passage.kind, stored.passage.number)
-        return fact not in self.facts_told and not stored.path.startswith(FOCUS)
+        return fact not in self.facts_told and not stored.path.startswith(TOLD_ELSEWHERE)
 
 
 def _picked(verdict: Verdict) -> list[Helpful]:

@@ -14,6 +14,7 @@ from nanoclaw_memory.clock import day_of, stamp
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.stating import tells
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line, only_asks, sentences
 from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
@@ -88,9 +89,7 @@ def _focus(group: Group) -> list[str]:
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
     own = [(said(one).text.split("\n")[0], len(one.topic.split()) > 1) for one in exchanges]
-    own = [
-        (text, has_topic) for text, has_topic in own if not text.endswith(":")
-    ]  # what it introduced was cut
+    own = [(text, has_topic) for text, has_topic in own if tells(text)]
     telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
     return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
 
