@@ -18,7 +18,7 @@ def say(open_memory: Callable[..., Memory], clock: Any) -> Say:
     """Something that a person says, the next day in a session of its own unless one is named."""
 
     def said(message: str, answer: str = "Noted.", session: str = "", project: str = "") -> None:
-        clock.moment += timedelta(minutes=1) if session else timedelta(days=1)
+        clock.moment += timedelta(seconds=20) if session else timedelta(days=1)
         with open_memory(session=session or f"on-{clock.moment:%m-%d}", project=project) as memory:
             memory.init()
             memory.after_turn(message, answer)
@@ -43,6 +43,16 @@ def test_a_thing_of_ones_own_that_changed_is_shown_with_its_new_value_by_every_f
     turn = memory.before_turn(question).text
     assert all("Kwon" in line for line in lines(turn, "Adeyemi"))
     assert lines(turn, "Kwon")
+
+
+def test_what_was_said_a_moment_ago_marks_a_fact_that_was_told_a_moment_before(
+    say: Say, open_memory: Callable[..., Memory]
+) -> None:
+    say("Our florist is Mrs. Adeyemi in Bell Street")
+    assert lines(open_memory(session="one").before_turn("Who is our florist?").text, "Adeyemi")
+    say("We changed florists, it's Mr. Kwon now", session="two")
+    turn = open_memory(session="three").before_turn("Who is our florist?").text
+    assert all("Kwon" in line for line in lines(turn, "Adeyemi"))
 
 
 def test_what_changed_in_one_repository_is_marked_when_another_asks(

@@ -186,6 +186,13 @@ class Retrieval(msgspec.Struct, dict=True):
         later = self.overtaken_line(path, line, SURE)
         return later if later and (later[0] == SUPERSEDED or says_change(later[1].text)) else None
 
+    def generation(self) -> int:
+        """The number of the index's last change; 0 where there is none, or none that can be read."""
+        try:
+            return self.index.passages.generation() if self.has("index") else 0
+        except StoreError:
+            return 0
+
     def superseded_entries(self) -> tuple[str, ...]:
         """The ids of entries that a later statement supersedes; does not build the index."""
         return self.index.currency.table.superseded_entries() if self.has("index") else ()

@@ -37,7 +37,7 @@ class GraphMemory(Plugin):
         asked = (" ".join(message.split()), moment.scope.project, self.own, self.context.settings.user)
         question = fingerprint(repr(asked))
         facts = self.context.database("facts")
-        seen = generation(facts)
+        seen = f"{generation(facts)} {self.context.retrieval.generation()}"  # what was said since may mark a fact
         kept = self._cached(question, seen, moment)
         if kept is not None and all_current(facts, kept.facts, kept.relations):
             if not kept.lines:
