@@ -156,7 +156,7 @@ class Continuity(Plugin):
         recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        ended = [one for one in recent if tells(said(one).text)][-2:]
+        ended = [one for one in recent if _tells(one)][-2:]
         later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
         last = [
             Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with what is newer, if anything
@@ -301,6 +301,12 @@ class Continuity(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         # Files too: a line of a page without a date is dated by the day on which it was first seen.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
+
+
+def _tells(exchange: Exchange) -> bool:
+    """Whether an exchange is worth a line at the next start: more than thanks, or a question with its answer."""
+    message = said(exchange, teaches=False).lines
+    return tells(message) or (only_asks(message) and bool(exchange.agent_response))
 
 
 def _answered_since(asked: Exchange, own: Sequence[Candidate], chosen: Sequence[Candidate]) -> str:

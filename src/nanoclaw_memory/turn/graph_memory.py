@@ -37,8 +37,8 @@ class GraphMemory(Plugin):
         asked = (" ".join(message.split()), moment.scope.project, self.own, self.context.settings.user)
         question = fingerprint(repr(asked))
         facts = self.context.database("facts")
-        seen = f"{generation(facts)} {self.context.retrieval.generation()}"  # what was said since may mark a fact
-        kept = self._cached(question, seen, moment)
+        seen = generation(facts)
+        kept = self._cached(question, self._with_index(seen), moment)
         if kept is not None and all_current(facts, kept.facts, kept.relations):
             if not kept.lines:
                 return Silence("no entity of the graph is named")
@@ -54,6 +54,7 @@ class GraphMemory(Plugin):
                 ),
             )
         answer = self.context.graph.search(message, self.own.max_results, named_only=True)
+        seen = self._with_index(seen)  # as the search left it
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
             tuple(f"• {_line(hit)}" for hit in hits),
@@ -91,6 +92,10 @@ class GraphMemory(Plugin):
         direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]
         linked = [hit for hit in hits if hit.linked]
         return direct[: self.own.max_results] + linked[: self.own.co_occurrence_limit]
+
+    def _with_index(self, seen: str) -> str:
+        """A state of the graph with that of the index: what was said since may mark a fact."""
+        return f"{seen} {self.context.retrieval.generation()}"
 
     def _cached(self, question: str, seen: str, moment: Moment) -> CachedAnswer | None:
         if not self.own.cache_size or not self.own.cache_ttl:
