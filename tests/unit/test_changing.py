@@ -19,7 +19,7 @@ from nanoclaw_memory.retrieval.changing import goes_on, overtakes, replaces, sti
     ],
 )
 def test_something_of_the_speakers_own_that_changed_is_surely_replaced(older, newer):
-    assert overtakes(newer, older, other_value=False)
+    assert overtakes(newer, older, other_value=lambda: False)
     assert replaces(newer, older)
 
 
@@ -34,7 +34,7 @@ def test_something_of_the_speakers_own_that_changed_is_surely_replaced(older, ne
     ],
 )
 def test_a_thing_that_changed_and_a_value_that_is_gone_overtake_what_was_said_of_them(older, newer):
-    assert overtakes(newer, older, other_value=False)
+    assert overtakes(newer, older, other_value=lambda: False)
     assert not replaces(newer, older)
 
 
@@ -50,13 +50,13 @@ def test_a_thing_that_changed_and_a_value_that_is_gone_overtake_what_was_said_of
     ],
 )
 def test_what_is_about_something_else_or_uncertain_overtakes_nothing(older, newer):
-    assert not overtakes(newer, older, other_value=True)
+    assert not overtakes(newer, older, other_value=lambda: True)
 
 
 def test_who_is_named_before_a_value_that_holds_now_overtakes_another_value_of_theirs_only():
     older, newer = "Nell's shoe size is 31", "Nell has grown, 33 now"
-    assert overtakes(newer, older, other_value=True)
-    assert not overtakes(newer, older, other_value=False)
+    assert overtakes(newer, older, other_value=lambda: True)
+    assert not overtakes(newer, older, other_value=lambda: False)
 
 
 @pytest.mark.parametrize("message", ["raised it to 96 from this month", "hab auf 91 erhöht", "it's 40 now"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -79,7 +79,7 @@ class Change(msgspec.Struct, frozen=True):
     ] = ()  # of whom or what something changed that is not named: "Paul has grown, 36 now"
 
 
-def overtakes(newer: str, older: str, other_value: bool) -> bool:
+def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
     """Whether a statement says of what an older one gives a value that it changed, or of its value that it is gone.
 
     Where the older one only mentions what it gives a value of, it has to be another one of the same kind.
@@ -87,7 +87,7 @@ def overtakes(newer: str, older: str, other_value: bool) -> bool:
     change = changes_in(newer)
     if change == Change():
         return False
-    known = {one for part in _clauses(older) for one in _stems(part)}
+    known = _known(older)
     subjects = subjects_in(older)
     for one in change.things:
         about = [subject for subject in subjects if not one.head.isdisjoint(subject.head)]
@@ -97,7 +97,7 @@ def overtakes(newer: str, older: str, other_value: bool) -> bool:
     value = values_in(older)
     if any(one.stems <= value for one in change.ended):
         return True
-    return other_value and any(one.stems <= known for one in change.whose)
+    return any(one.stems <= known for one in change.whose) and other_value()
 
 
 def replaces(newer: str, older: str) -> bool:
@@ -190,6 +190,11 @@ def changed_stems(text: str) -> frozenset[str]:
 def told_stems(text: str) -> frozenset[str]:
     """The stems of what a statement gives values of, and of these."""
     return values_in(text).union(*(one.stems for one in subjects_in(text)))
+
+
+@bounded(2 * 1024 * 1024)
+def _known(text: str) -> frozenset[str]:
+    return _stems(_TOKEN.findall(text))
 
 
 def _clauses(text: str) -> list[list[str]]:

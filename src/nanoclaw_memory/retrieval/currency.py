@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 
 import msgspec
@@ -45,7 +46,7 @@ SURE = 0.5  # how sure it is that two statements on one subject stand for each o
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
-RARE_OFCHANGE_OF_VALUE = 1.0  # the same of a statement that says itself what was changed
+RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
 SHARE = 0.3  # of the words of the shorter statement, by rarity
 NEAREST = 16  # statements with which one is compared
 LONGEST_CHAIN = 3  # statements that overtook each other which are followed to the newest
@@ -206,21 +207,19 @@ class Currency:
         text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
         subject = self._subject(text, total)
         sure = set(subject.nearest(own.id))
-        near = sure | set(
-            subject.nearest(own.id, RARE_OFCHANGE_OF_VALUE) if CHANGE_OF_VALUE.search(text) else ()
-        )
-        near |= self._connected(statement_of(own), subject) - {own.id}
+        near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if CHANGE_OF_VALUE.search(text) else ())
+        connected = near | self._connected(statement_of(own), subject) - {own.id}
         if question:
-            return self._answered_anew(own, question, near)
+            return self._answered_anew(own, question, connected)
         rows: list[Overtaken] = []
-        for other in self.load(near).values() if near else ():
+        for other in self.load(connected).values() if connected else ():
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
             if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
                 continue
-            other_value = gives_another_value(older, newer)
+            other_value = partial(gives_another_value, older, newer)
             if overtakes(statement_of(newer), body_of(older.passage), other_value):
                 rows += overtaken(older, newer, SURE)
-            elif subject.is_of(other):
+            elif other.id in near and subject.is_of(other):
                 named = subject.only_names(text, other)
                 if states_of(newer, older, named) and (not named or may_change(older, newer)):
                     found = overtaken(older, newer, NAMED if named else SURE)

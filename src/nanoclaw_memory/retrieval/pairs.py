@@ -137,12 +137,13 @@ def _differ(before: AbstractSet[str], after: AbstractSet[str]) -> bool:
     return bool(before) and bool(after - before)
 
 
-def _days(text: str) -> set[str]:
-    return {
+@bounded(2 * 1024 * 1024)
+def _days(text: str) -> frozenset[str]:
+    return frozenset(
         found.name
         for word in words(text)
         if (found := lexeme(word.removesuffix("s"))).kind in ("weekday", "month")
-    }
+    )
 
 
 def share_a_word(one: StoredPassage, other: StoredPassage) -> bool:
