@@ -177,14 +177,14 @@ class Retrieval(msgspec.Struct, dict=True):
         )
         return rows.get(line)
 
-    def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
-        """The same of passages of any kind that were found a moment ago."""
-        return self._overtaken(lambda: {one: one for one in ids}, fresh=True)
-
     def given_up(self, path: str, line: int) -> tuple[str, Newer] | None:
         """The same where the later statement surely is on the same subject and says that it changed."""
         later = self.overtaken_line(path, line, SURE)
         return later if later and (later[0] == SUPERSEDED or says_change(later[1].text)) else None
+
+    def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
+        """What overtakes passages of any kind that were found a moment ago."""
+        return self._overtaken(lambda: {one: one for one in ids}, fresh=True)
 
     def generation(self) -> int:
         """The number of the index's last change; 0 where there is none, or none that can be read."""
