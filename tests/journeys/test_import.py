@@ -306,8 +306,11 @@ def test_conversations_land_in_the_archive_and_are_found(plain: Memory, exports:
         "import-claude-c-1",
         "import-chatgpt-g-1",
     }
-    hit = plain.search("Zanzibar ferry", fast=True).hits[0]
-    assert hit.path.startswith("conversations/2026-01-05-ferry") and "Zanzibar ferry" in hit.text
+    question, answer = sorted(plain.search("Zanzibar ferry", fast=True).hits, key=lambda hit: hit.start_line)[
+        :2
+    ]
+    assert question.path == answer.path and answer.path.startswith("conversations/2026-01-05-ferry")
+    assert "Zanzibar ferry" in question.text and "north quay" in answer.text
 
 
 def test_relations_land_in_the_graph_with_their_source(plain: Memory, exports: dict[str, Path]) -> None:

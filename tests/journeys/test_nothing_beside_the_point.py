@@ -90,3 +90,14 @@ def test_thinking_aloud_brings_nothing(say, open_memory):
     say("Let's get going on the bookkeeping app. It runs on port 8085 in dev.", "Thanks, I'll use port 8085.")
     say("hm, let me think", "")
     assert not asked(open_memory, "hm, let me think")
+
+
+@pytest.mark.parametrize(
+    "message", ["What did we say about the webhooks?", "Haben wir über Webhooks gesprochen?"]
+)
+def test_who_asks_what_was_said_does_not_get_what_is_about_saying(memory, open_memory, say, message):
+    memory.write("Say what you mean, she said: what was said and gesprochen in private stays private")
+    say("The webhooks are signed with HMAC")
+    block = asked(open_memory, message)
+    assert "HMAC" in block
+    assert "stays private" not in block

@@ -16,7 +16,9 @@ from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
+from nanoclaw_memory.retrieval.date_words import SPOKEN
 from nanoclaw_memory.retrieval.indexer import Index
+from nanoclaw_memory.retrieval.relevance import asks_about_the_past
 from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, folded, german_stem, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
@@ -230,7 +232,7 @@ class Candidates:
         total = pool.total
         # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
         left = most = max(POSTINGS + total // 100, ALL_POSTINGS * ALL_POSTINGS // max(total, ALL_POSTINGS))
-        asked = {term: _known(self._index.passages, term, most, german) for term in terms_of(question)}
+        asked = {term: _known(self._index.passages, term, most, german) for term in _asked_for(question)}
         names = [term for text in pool.others for term in terms_of(text) if term not in asked]
         pairs = [pair for known in asked.values() for pair in known]
         pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
@@ -344,6 +346,14 @@ def _by_language(weights: tuple[float, float], question: str, model: Calibration
     if not model.english or language(question) == "english":
         return weights
     return weights[0] * FOREIGN, weights[1]
+
+
+def _asked_for(question: str) -> list[str]:
+    """The words of a question that say what it is about, if any do."""
+    terms = terms_of(question)
+    if not asks_about_the_past(question):
+        return terms
+    return [term for term in terms if term not in SPOKEN] or terms
 
 
 def _rarity(count: int, total: int) -> float:

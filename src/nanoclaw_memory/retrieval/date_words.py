@@ -120,6 +120,11 @@ _TOLD = frozenset(
     " geredet redeten gesprochen sprachen besprochen besprachen gesagt sagte sagten gemacht machten passiert passierte"
     " geschehen geschah gelaufen lief unterhalten erzaehlt gearbeitet ging gegangen los".split()
 )
+# Verbs by which somebody asks what was said: of "what did we say about verifying webhooks" they say nothing.
+SPOKEN = frozenset(
+    "say said saying tell told talk talked talking discuss discussed speak spoke spoken mention mentioned chat chatted"
+    " gesagt sagte sagten geredet gesprochen sprachen besprochen besprachen erzählt erwähnt".split()
+)
 _TELL = frozenset(
     "talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention happen"
     " happening go going do doing work working conversation conversations topic topics"
