@@ -1,9 +1,9 @@
 """Secrets in forms that were written before the rules were read: what is masked, and how many ordinary lines are hit.
 
-The templates (data/credential_templates.txt, data/ordinary_templates.txt) have places for random parts, which are filled
-from a seed, so that no file contains anything that looks like a real credential. A template belongs to the half `open`,
-whose misses may be looked at to mend the rules, or to the half `closed`, whose misses nobody prints: the figure of that half
-is what new text will see.
+The templates (data/credential_templates.txt, data/ordinary_templates.txt) have places for random parts, which are
+filled from a seed, so that no file contains anything that looks like a real credential. A template belongs to the half
+`open`, whose misses may be looked at to mend the rules, or to the half `closed`, whose misses nobody prints. Their
+author had read docs/secrets.md and bench/masking.py, but no rule, and has written both halves.
 
 Run: .venv/bin/python bench/masking_unseen.py [--misses]
 """
