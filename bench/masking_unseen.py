@@ -46,7 +46,9 @@ def main() -> None:
     )
     show = parser.parse_args().misses
     draw = random.Random(16)
-    print("| half | templates | values masked | ordinary lines | hit | per 1,000 |\n|---|---:|---:|---:|---:|---:|")
+    print(
+        "| half | templates | values masked | ordinary lines | hit | per 1,000 |\n|---|---:|---:|---:|---:|---:|"
+    )
     for half in ("open", "closed"):
         credentials = templates("credential_templates.txt", half)
         ordinary = templates("ordinary_templates.txt", half)
