@@ -116,14 +116,13 @@ def chosen(draw: random.Random, signs: str = "!#%*+") -> str:
     """A password as people choose it: words with a number and mostly a sign, or random characters."""
     word, other = draw.sample(WORDS, 2)
     sign = draw.choice([*signs, ""])
-    return draw.choice(
-        [
-            f"{word}{draw.randrange(10, 9999)}{sign}",
-            f"{word}-{other}-{draw.randrange(10, 99)}",
-            f"{word}{sign}{other}{draw.randrange(1, 9)}",
-            random_part("a12", draw) + sign,
-        ]
-    )
+    forms: list[str] = [
+        f"{word}{draw.randrange(10, 9999)}{sign}",
+        f"{word}-{other}-{draw.randrange(10, 99)}",
+        f"{word}{sign}{other}{draw.randrange(1, 9)}",
+        random_part("a12", draw) + sign,
+    ]
+    return draw.choice(forms)
 
 
 if __name__ == "__main__":

@@ -599,3 +599,18 @@ def test_words_that_were_looked_at_are_kept_within_the_bound_that_status_shows()
         key for one in caches._kept for key in one.lately if len(str(key)) > 15_000 and "Marmot" in str(key)
     ]
     assert 0 < len(kept) < 300
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uses: actions/checkout@8e5e7e5ab8b370d6c329ec480221332ada57f0ab",
+        'implementation("io.jsonwebtoken:jjwt-impl:0.12.6")',
+    ],
+)
+def test_a_package_at_a_version_is_no_credential(line):
+    assert mask(line) == (line, 0)
+
+
+def test_a_password_that_stands_like_a_package_is_still_masked():
+    assert "Lagerhaus-3" not in mask("password: acme/Lagerhaus-3@home")[0]

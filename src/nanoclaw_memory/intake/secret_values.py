@@ -47,6 +47,8 @@ _CODE = verbose(
     |^[a-z]+(?:[A-Z][a-z]+)+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$   # camelCase, AuthToken
     |^[A-Za-z]+(?:[_-][A-Za-z]+)+$)"""
 )
+# A coordinate of Maven or Gradle; a repository at a commit, as workflows pin their actions.
+_DEPENDENCY = verbose(r"[a-z][\w-]*(?:\.[\w-]+)+:[\w.-]+:\d[\w.+-]*|[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40}")
 # Parts of identifiers and of adjectives: a name with one of them is no passphrase.
 _NAMING = verbose(
     r"""^(?:pass\w*|pwd?|pw|secrets?|tokens?|keys?|cred\w*|auth\w*|users?|names?|ids?|api|app|my|our|your|the|new|old|test
@@ -105,6 +107,11 @@ def is_reference(value: str) -> bool:
     if value.lower() in _PLAIN_WORDS or (value[:1] in ",;:)" and not is_random(value)):
         return True
     return bool(_DUMMY.search(value) or _REFERENCE.search(value))
+
+
+def is_dependency(value: str) -> bool:
+    """Whether a value names a version of a package: org.acme:parser:1.4.2, acme/checkout@ with a whole commit."""
+    return _DEPENDENCY.fullmatch(value.strip("'\"")) is not None
 
 
 def is_code(value: str) -> bool:

@@ -22,6 +22,7 @@ from nanoclaw_memory.intake.secret_values import (
     MARKER,
     STRONG,
     entropy,
+    is_dependency,
     is_passphrase,
     is_placeholder,
     is_random,
@@ -144,6 +145,7 @@ def _scored(text: str) -> list[Secret]:
         for start, end in find_scored(text)
         if not is_placeholder(text[start:end])
         and not is_reference(text[start:end])
+        and not is_dependency(text[start:end])
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
     ]
 
