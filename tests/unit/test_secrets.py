@@ -614,3 +614,28 @@ def test_a_package_at_a_version_is_no_credential(line):
 
 def test_a_password_that_stands_like_a_package_is_still_masked():
     assert "Lagerhaus-3" not in mask("password: acme/Lagerhaus-3@home")[0]
+
+
+@pytest.mark.parametrize(
+    "line", ["the staging cluster moved, it's kestrel-stg-2.fra now", "grafana moved, it's grafana-kx-7 now"]
+)
+def test_the_name_of_a_machine_is_no_credential(line):
+    assert mask(line) == (line, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "new login for the wiki, it's {} now",
+        "the guest wifi changed, it's {} now",
+        "front door changed, it's {} now",
+    ],
+)
+def test_what_could_name_a_machine_is_masked_where_the_text_speaks_of_a_way_in(line):
+    assert "otter-lamp-7" not in mask(line.format("otter-lamp-7"))[0]
+
+
+@pytest.mark.parametrize("tail", ["x", "!", "é", "-x"])
+def test_a_long_number_at_the_name_of_a_credential_is_read_at_once(tail):
+    """Each way to cut the number in parts was tried: forty digits took hours, in every prompt that had them."""
+    assert mask("password" + "1" * 60 + tail + "\nthe rest is read")[0].endswith("the rest is read")

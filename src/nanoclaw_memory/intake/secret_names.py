@@ -91,7 +91,7 @@ _IDENTIFIER = verbose(r"(?:[_.-]?[A-Za-z0-9À-ɏ]){0,40}")
 # How the word may go on and still name the credential itself.
 _SAME = verbose(
     r"""s?(?:[_.-]?(?:key|value|val|token|secret|pass(?:word)?|text|string|str|base64|b64|plain|raw|prod(?:uction)?
-    |dev|test|live|stag(?:e|ing)|new|old|current|default|main|admin|root|user|db|ci|env|header|any|v?\d{1,3}))*"""
+    |dev|test|live|stag(?:e|ing)|new|old|current|default|main|admin|root|user|db|ci|env|header|any|v?\d+(?!\d)))*"""
 )
 # Public, or about the credential: even a random value is none.
 _PUBLIC = verbose(
@@ -103,6 +103,14 @@ _ABOUT_IT = verbose(ABOUT)
 _WITH_USER = verbose(
     r"(?:id|user|username|login|account|계정|아이디)[\W_]{1,4}$|--?$|(?-i:[A-Z0-9]_$)|(?:become|ssh|sudo|db|user|admin|root|smtp|mail|ftp)_$"
 )
+
+
+_NETWORKS = verbose(r"(?<![^\W\d_])(?:wi-?fi|wlan|router|hotspot|ssid)(?![^\W\d_])")
+
+
+def opens_something(text: str) -> bool:
+    """Whether a text names a credential, a door, a way to sign in, or a network: a name in it may be a passphrase."""
+    return any(pattern.search(text) is not None for pattern in (NAME, _PLACES, _NETWORKS))
 
 
 class CredentialName(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ import msgspec
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
+from nanoclaw_memory.intake.secret_names import opens_something
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -23,6 +24,7 @@ from nanoclaw_memory.intake.secret_values import (
     STRONG,
     entropy,
     is_dependency,
+    is_host,
     is_passphrase,
     is_placeholder,
     is_random,
@@ -139,13 +141,14 @@ def _scan(text: str) -> list[Secret]:
 
 
 def _scored(text: str) -> list[Secret]:
-    """What the learnt scorer finds beside the rules, unless it is a word for a credential."""
+    """What the learnt scorer finds beside the rules, unless it is a word for a credential or names something else."""
     return [
         Secret("credential", start, end)
         for start, end in find_scored(text)
         if not is_placeholder(text[start:end])
         and not is_reference(text[start:end])
         and not is_dependency(text[start:end])
+        and (not is_host(text[start:end]) or opens_something(text))
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
     ]
 
