@@ -230,6 +230,18 @@ def test_a_hook_that_waits_for_ever_ends_in_silence(stocked, monkeypatch):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_hook_in_which_no_thread_gets_its_turn_ends_and_blocks_nothing():
+    code = (
+        "from nanoclaw_memory.interfaces import hooks, shim; import re, threading; hooks.OTHER_SECONDS = 0.1; "
+        "endless = threading.Thread(target=lambda: re.match('(?:a|a)*b', 'a' * 60), daemon=True); "
+        "hooks.run = lambda request, **more: (endless.start(), endless.join()); "
+        "hooks.run_and_exit(shim.parse(['hook', 'user-prompt-submit']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert done.returncode != 2  # with which a hook forbids the prompt
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
 @pytest.mark.parametrize("through", ["shim", "command"])
 def test_a_server_that_answers_too_late_costs_no_block_and_notes_the_prompt_once(
     stocked, through, ncm_process
