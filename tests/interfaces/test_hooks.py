@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from datetime import UTC, datetime
 
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
 
 
 def event(name, **fields):
@@ -427,3 +429,21 @@ def test_a_group_sees_only_its_own_memory(hook, ncm):
     prompt = event("UserPromptSubmit", prompt="What port does Keystone run on?")
     assert "3000" not in context(hook("user-prompt-submit", prompt, "--group", "family"))
     assert hook("session-start", event("SessionStart", source="startup"), "--group", "../x") == {}
+
+
+def test_what_was_said_is_found_by_its_meaning_after_the_session_without_a_server_or_a_command(
+    home, ncm, ncm_process, models_dir
+):
+    ncm("init")
+    (home / "models").symlink_to(models_dir)
+    with Memory.open(home, Scope(session_id="s1")) as memory:
+        memory.after_turn("I must not eat gluten, the doctor says", "I will remember.")
+        for number in range(50):
+            memory.after_turn(f"Ticket {number} is about the export of table {number}", f"Noted {number}.")
+    question = ("search", "which food is forbidden for me", "--json")
+    assert "gluten" not in ncm(*question).out  # too much waits to be embedded on the way to an answer
+    assert ncm_process("hook", "session-end", stdin=event("SessionEnd", reason="other")).code == 0
+    until = time.monotonic() + 60
+    while "gluten" not in (found := ncm(*question).out) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert "gluten" in found

@@ -122,7 +122,7 @@ def run_and_exit(request: shim.Request) -> None:
     _thread.start_new_thread(give_up, ())
     # No thread of Python gets its turn while a regular expression is matched: this one needs none.
     faulthandler.dump_traceback_later(seconds + 0.1, exit=True, file=os.open(os.devnull, os.O_WRONLY))
-    run(request, aside=_learn_aside)
+    run(request, aside=_work_aside)
     keep()
     os._exit(0)
 
@@ -195,12 +195,18 @@ def answer(
             return b""
 
 
-def _learn_aside(memory: Memory) -> None:
-    """Let the judge read what hooks archived without it, in a process of its own that nobody waits for."""
+def _work_aside(memory: Memory) -> None:
+    """Set going what hooks leave undone: judging what was said, and vectors for it where they cost nothing."""
     group = memory.group
-    if not group.has("facts") or not group.lessons.unjudged(1):
-        return
-    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", "learn"]
+    if group.has("facts") and group.lessons.unjudged(1):
+        _spawn_upkeep(memory, "learn")
+    if group.resources.embeds_here:
+        _spawn_upkeep(memory, "index")
+
+
+def _spawn_upkeep(memory: Memory, job: str) -> None:
+    """Run one job of upkeep in a process of its own that nobody waits for."""
+    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", job]
     silent = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
     with suppress(OSError, NotImplementedError):
         os.posix_spawnp(

@@ -229,6 +229,16 @@ class Resources:
         self._embedder, self.embedder_used = chain, True
 
     @property
+    def embeds_here(self) -> bool:
+        """Whether the local embedder is installed: vectors then cost nothing but this machine's time."""
+        from nanoclaw_memory.providers import models
+
+        own = self.settings.embeddings
+        if own.provider != "local":
+            return False
+        return models.installed(*models.embedder(self.home.models, own.model, own.model_path))
+
+    @property
     def judge(self) -> Judge | None:
         """The judge, where a model may be loaded: in a server, after an answer, in upkeep; None if off or damaged."""
         if not (self.resident or self._judging) or not self.settings.judge.enabled:
