@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,7 @@ SHOWN_BY = {
     "more connections than open files": "interfaces/test_connections test_a_server_that_may_open_few_files_survives_more_connections_than_that",
     "a write-ahead log that was cut or deleted": "journeys/test_lost_data test_a_lost_wal_is_noticed_until_the_loss_is_accepted",
     "an attack said in a shared chat, noted or hidden in a name is recalled": "journeys/test_origin test_no_session_starts_with_an_attack_that_an_agent_or_others_wrote",
+    "a text that a pattern reads in endless ways": f"{HERE} test_no_text_that_repeats_itself_holds_a_turn_up",
     # minor
     "how many private pages there are, by the time of a shared search": "unit/test_paths test_a_shared_scope_lists_a_folder_again_only_when_its_names_changed",
     "a forgotten text whose credential was masked on its way": "journeys/test_ways_in test_a_text_is_forgotten_and_kept_out_where_a_credential_in_it_was_masked_before",
@@ -118,3 +121,45 @@ def test_no_group_is_called_what_was_forgotten(memory, ncm):
     ncm("forget", "--text", "purple umbrella", "--keep-out", "--yes")
     refused = ncm("groups", "add", "family", "--chat", "x@y", "--name", "The Purple  Umbrella")
     assert refused.code == 2 and "forget" in refused.err
+
+
+SIGNS = ["1", "a", "A", *"_-.:=,;'\"/@<[({$%#&+*!~`^\t\né密’", "\r\n", " ", ". ", ", ", "a ", "A a "]
+PIECES = [
+    *SIGNS,
+    "1.",
+    "1,",
+    "a1",
+    "a.",
+    "a-",
+    "a,",
+    "a'",
+    "(a",
+    "[a",
+    "<a",
+    "//",
+    "key",
+    "test",
+    "prod",
+    "v1",
+    "of the ",
+]
+
+
+@pytest.mark.parametrize("before", ["", "password", "my key ", "# ", "I live in "])
+def test_no_text_that_repeats_itself_holds_a_turn_up(home, before):
+    """In a process of its own: no thread can end a pattern that tries all ways to read a text."""
+    texts = [
+        f"{before}{piece * times}{end}" for piece in PIECES for times in (38, 300) for end in ("x", " x!")
+    ]
+    code = (
+        "import json, sys; from nanoclaw_memory.memory import Memory; from nanoclaw_memory.types import Scope\n"
+        "with Memory.open(sys.argv[1], Scope(session_id='s1')) as memory:\n"
+        "    memory.init()\n"
+        "    for text in json.load(sys.stdin):\n"
+        "        memory.before_turn(text)\n"
+        "        memory.after_turn(text, 'ok')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(home)], input=json.dumps(texts), text=True, timeout=120
+    )
+    assert done.returncode == 0
