@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,16 @@ MODELS = ROOT / ".venv" / "models"
 NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 
 
+def now_of(life: dict[str, Any]) -> datetime:
+    """Noon of the day on which a life's prompts are given."""
+    day = date.fromisoformat(life["person"].get("now", NOW.date().isoformat()))
+    return datetime.combine(day, NOW.timetz())
+
+
 def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedClock:
     """Write a life's files, and tell its log lines and exchanges at their dates, oldest first."""
-    clock = FixedClock(NOW)
+    now = now_of(life)
+    clock = FixedClock(now)
     with Memory.open(home, clock=clock, overrides=overrides) as memory:
         memory.init()
         for path, text in life["files"].items():
@@ -42,17 +49,17 @@ def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedCl
             page.write_text(text)
     logs = [(int(days), line) for days, lines in life["logs"].items() for line in lines]
     for days, line in sorted(logs, key=lambda pair: -pair[0]):
-        clock.moment = NOW - timedelta(days=days)
+        clock.moment = now - timedelta(days=days)
         with Memory.open(home, clock=clock, overrides=overrides) as memory:
             told = parse_line(line)
             if told is not None:
                 memory.write(told.text, told.tag, told.importance)
     for one in sorted(life["exchanges"], key=lambda one: -one["days_ago"]):
-        clock.moment = NOW - timedelta(days=one["days_ago"])
+        clock.moment = now - timedelta(days=one["days_ago"])
         scope = Scope(session_id=one["session"], project=one["project"])
         with Memory.open(home, scope, clock=clock, overrides=overrides) as memory:
             memory.after_turn(one["user"], one["agent"])
-    clock.moment = NOW
+    clock.moment = now
     return clock
 
 
