@@ -33,8 +33,9 @@ NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 
 def now_of(life: dict[str, Any]) -> datetime:
     """Noon of the day on which a life's prompts are given."""
-    day = date.fromisoformat(life["person"].get("now", NOW.date().isoformat()))
-    return datetime.combine(day, NOW.timetz())
+    person = life["person"]  # of some lives only a name
+    day = person.get("now") if isinstance(person, dict) else None
+    return datetime.combine(date.fromisoformat(day), NOW.timetz()) if day else NOW
 
 
 def feed(home: Path, life: dict[str, Any], overrides: dict[str, str]) -> FixedClock:
