@@ -84,7 +84,7 @@ class _Statistics(msgspec.Struct, frozen=True):
     usual: float | None
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """One schema of a PostgreSQL database; `path` is where its file would be, and says which one it is."""
 
     is_file = False
@@ -167,16 +167,13 @@ class PostgresDatabase:
     def occurrences(
         self, table: str, term: str, most: int, only: str = "", params: Params | None = None
     ) -> int:
-        found, given = self.containing(table, [term])
-        where = found + (f" AND {only}" if only else "")
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
         count, known = None, most >= _WORTH_KNOWING and not only
         if known and (rows := self._known(table).rows) > EXACT_ROWS:
             ((plan,),) = self.query(_ESTIMATE.format(table), {"term": term})
             estimate = int(plan[0]["Plan"]["Plan Rows"])
             count = estimate if estimate > rows * _KNOWN_SHARE else None
         if count is None:
-            count = int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
+            count = super().occurrences(table, term, most, only, params)
         if known:
             self._counted[table, term] = count
         return min(count, most)
@@ -201,10 +198,7 @@ class PostgresDatabase:
         if count > most:  # reading all rows of a common word costs too much
             last = self._known(table).last
             return last - last * most // count
-        found, params = self.containing(table, terms, every=True)
-        newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
-        rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
-        return int(rows[0][0])
+        return super().newest(table, terms, most)
 
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
@@ -471,12 +465,6 @@ class PostgresDatabase:
 
         with connected(self.url) as connection:
             let_read(connection, self.schema, group, allowed)
-
-    def leave_replaced(self) -> bool:
-        return False
-
-    def lost_writes(self) -> int:
-        return 0
 
     def close(self) -> None:
         self._ready = False
