@@ -24,7 +24,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The current moment, aware, in the user's time zone."""
-        ...
 
 
 class SystemClock(msgspec.Struct, frozen=True):

@@ -174,7 +174,7 @@ def test_an_entity_goes_with_its_aliases_its_section_and_whatever_names_it(home:
         done = memory.forget(entity="zeb", agreed=yes)
         assert done.removed["aliases"] == 1 and done.removed["entries"] == 1
         assert page.read_text() == "# Memory\n\n## Bert\n\n- likes tea\n"
-        assert [row.relation.object for row in memory.graph.relations.every(True)] == ["Carla"]
+        assert [row.item.object for row in memory.graph.relations.every(True)] == ["Carla"]
         with pytest.raises(Refused):
             memory.graph.upsert("Zebulon Quist", "phone", "0171 5550199")
         memory.graph.upsert("Zebulon Quist", "car", "a new one")  # only what was forgotten stays away

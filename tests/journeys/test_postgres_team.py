@@ -18,7 +18,6 @@ from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.store import postgres_connections as connections
 from nanoclaw_memory.store.postgres import PostgresDatabase
 from nanoclaw_memory.store.postgres_connections import disconnect
-from nanoclaw_memory.store.postgres_schema import LAYOUT
 from nanoclaw_memory.types import Scope
 from postgres import OWNER, alone, as_superuser, fresh_database, server
 
@@ -222,7 +221,7 @@ def test_a_grant_by_mistake_shows_no_row_and_takes_none(team: Opened, url: str):
         assert "row-level security policy" in ask(role, "SET row_security = off", f"SELECT * FROM {table}")
     forged = "UPDATE \"bree/facts\".facts SET value = 'forged' RETURNING 1"
     assert ask(role, forged) == "[]"
-    added = 'INSERT INTO "main/facts".ncm_state VALUES (1, 1, 1) RETURNING 1'
+    added = 'INSERT INTO "main/facts".ncm_state VALUES (1, 1) RETURNING 1'
     assert "violates row-level security policy" in ask(role, added)
     with pytest.raises(StoreError, match="refuses it"):
         team("bree", role).graph.search("Ring place")
@@ -585,64 +584,3 @@ def test_a_missing_pgvector_is_reported_with_the_command_and_comes_later(
         assert "CREATE EXTENSION vector" in ncm("doctor").out
     assert ncm("index").code == 0
     assert "CREATE EXTENSION" not in ncm("doctor").out
-
-
-# ---- upgrade ----
-
-OLD = (
-    Path(__file__).parents[1] / "fixtures" / "postgres_e65f4ba.sql.gz"
-)  # pg_dump --inserts of what that commit made
-
-
-@pytest.fixture
-def old(url: str) -> str:
-    """A database that an earlier release made: its keyword indexes do not count words."""
-    import gzip
-
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS ncm CASCADE")
-        connection.execute(gzip.decompress(OLD.read_bytes()))
-    return url
-
-
-def test_what_an_earlier_release_made_is_migrated_and_answers(old: str, home: Path, clock: FixedClock):
-    over = {"store.url": old, "embeddings.provider": "none"}
-    with Memory.open(home, Scope("main", "s1"), clock=clock, overrides=over) as memory:
-        memory.init()
-        assert [fact.value for fact in memory.graph.history("Keystone", "port")] == ["3000", "4000"]
-        assert "21 days" in memory.search("invoices of Halvorsen Timber").hits[0].text
-        memory.store("The greenhouse is heated by Ida", type="fact")
-        assert "Ida" in memory.search("greenhouse").hits[0].text
-    with psycopg.connect(old) as connection:
-        state = "SELECT DISTINCT layout FROM {}.ncm_state"
-        for schema in ('"main/entries"', '"main/index"', '"main/facts"'):
-            assert connection.execute(state.format(schema)).fetchall() == [(LAYOUT,)]
-        assert connection.execute('SELECT min(size) > 0 FROM "main/index".passages_fts').fetchall() == [
-            (True,)
-        ]
-    unforced = ask(old, f"{UNFORCED} AND nspname IN ('main/entries', 'main/index', 'main/facts')")
-    assert unforced == "[]"
-
-
-def test_several_processes_migrate_an_old_schema_once(old: str, home: Path):
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; from pathlib import Path; from nanoclaw_memory.store.postgres import PostgresDatabase;"
-        "home = Path(sys.argv[2]); db = PostgresDatabase(sys.argv[1], home, home / 'data/index.db', 'index');"
-        "print(db.query('SELECT count(*) FROM passages_fts WHERE size > 0')[0][0] > 0)"
-    )
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, old, str(home)], stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    assert [one.communicate(timeout=120)[0] for one in started] == ["True\n"] * 4
-
-
-def test_a_newer_layout_is_refused_and_left_as_it_is(team: Opened, url: str):
-    team().graph.upsert("Ring", "owner", "Bilbo")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute('UPDATE "main/facts".ncm_state SET layout = 99')
-    with pytest.raises(NewerSchema, match=r"facts\.db has schema \d+\.99, this release knows \d+\.\d+"):
-        team().graph.upsert("Ring", "owner", "Frodo")

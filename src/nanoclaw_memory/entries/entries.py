@@ -54,19 +54,15 @@ class EntryFinder(Protocol):
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
         """The best first; `fast` leaves the model alone."""
-        ...
 
     def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:
         """The ids of entries that the model calls alike."""
-        ...
 
     def superseded(self) -> tuple[str, ...]:
         """The ids of entries that a later statement, wherever it stands, supersedes."""
-        ...
 
     def overtaken(self, ids: Sequence[str]) -> Mapping[str, tuple[str, Newer]]:
         """Which of these entries a later statement overtakes: the mark, and that statement."""
-        ...
 
 
 class Entries:

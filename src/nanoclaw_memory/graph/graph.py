@@ -17,9 +17,9 @@ from nanoclaw_memory.errors import InvalidValue, NotFound, PathRefused, Refused
 from nanoclaw_memory.graph.activation import Activation
 from nanoclaw_memory.graph.entities import Resolver
 from nanoclaw_memory.graph.lookup import Lookup
-from nanoclaw_memory.store.facts import FactRow, FactTable, View, has_foreign
+from nanoclaw_memory.store.facts import FactTable, StatementRow, View, has_foreign
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
-from nanoclaw_memory.store.relations import RelationRow, RelationTable
+from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.types import (
     FOREIGN,
     Alias,
@@ -189,13 +189,13 @@ class KnowledgeGraph:
         """Every past and current value of an entity's key or of all its keys, oldest first; others' statements last."""
         with self._refresh():
             rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
-        return sorted((row.fact for row in rows), key=lambda fact: fact.origin in FOREIGN)
+        return sorted((row.item for row in rows), key=lambda fact: fact.origin in FOREIGN)
 
     def changes(self, since: str, until: str = "") -> list[Fact]:
         """The facts that became valid or ended from one day to another, both included; without `until` until now."""
         now = self.clock.now()
         end = end_of(until, now) if until else stamp(now + timedelta(seconds=1))
-        return [row.fact for row in self.facts.changed(start_of(since, now), end, self.scope.private)]
+        return [row.item for row in self.facts.changed(start_of(since, now), end, self.scope.private)]
 
     def aliases(self, entity: str) -> list[Alias]:
         """The other names of an entity."""
@@ -206,7 +206,7 @@ class KnowledgeGraph:
         names, slot = self._meanings(entity), slot_of(predicate) if predicate else ""
         own = self.relations.line(names, slot, self.scope.private)
         to_it = [row for row in self.relations.of(names, self.view()) if not slot or row.slot == slot]
-        found = {row.relation.id: row.relation for row in (*own, *to_it)}
+        found = {row.item.id: row.item for row in (*own, *to_it)}
         return sorted(found.values(), key=lambda relation: relation.origin in FOREIGN)
 
     def entities(
@@ -224,7 +224,7 @@ class KnowledgeGraph:
             raise InvalidValue(f"there is no tier {tier!r}", "use hot, warm or cool")
         low, high = TIERS[tier.casefold()]
         with self._refresh():
-            return [row.fact for row in self.facts.top(self.view(), low, high, limit)]
+            return [row.item for row in self.facts.top(self.view(), low, high, limit)]
 
     def view(self, as_of: str | None = None) -> View:
         """What this scope may see, now or at a date (until its end)."""
@@ -304,7 +304,7 @@ class KnowledgeGraph:
                 for row in self.facts.line(
                     self._meanings(entity), slot_of(key) if key else "", self.scope.private
                 )
-                if (purge or not row.fact.valid_to) and (not value or row.fact.value == value)
+                if (purge or not row.item.valid_to) and (not value or row.item.value == value)
             ]
             removed = self._remove(self.facts, rows, purge)
         if not removed:
@@ -318,7 +318,7 @@ class KnowledgeGraph:
         with self.db.transaction():
             history = self.relations.line(self._meanings(subject), slot_of(predicate), self.scope.private)
             objects = self._meanings(object)
-            rows = [r for r in history if (purge or not r.relation.valid_to) and r.object in objects]
+            rows = [r for r in history if (purge or not r.item.valid_to) and r.names[1] in objects]
             removed = self._remove(self.relations, rows, purge)
         if not removed:
             raise NotFound(
@@ -328,7 +328,7 @@ class KnowledgeGraph:
         return removed
 
     def _remove(
-        self, table: FactTable | RelationTable, rows: Sequence[FactRow | RelationRow], purge: bool
+        self, table: FactTable | RelationTable, rows: Sequence[StatementRow[Any]], purge: bool
     ) -> list[int]:
         rows = [row for row in rows if trust(row.item.origin) >= trust(self.scope.author)]
         for row in rows:
@@ -521,7 +521,7 @@ class KnowledgeGraph:
         if self.scope.private:
             return set(self.names.known(names))
         view = self.view()
-        seen = {row.name for row in self.facts.of(names, view)}
+        seen = {row.names[0] for row in self.facts.of(names, view)}
         return seen.union(*(row.names for row in self.relations.of(names, view)))
 
     def _meanings(self, entity: str) -> list[str]:
@@ -536,4 +536,4 @@ class KnowledgeGraph:
 def _stated_in(hit: GraphHit) -> tuple[str, str]:
     """What a hit was read from, and its value."""
     item = hit.item
-    return item.source, item.value if isinstance(item, Fact) else item.object
+    return item.source, item.value

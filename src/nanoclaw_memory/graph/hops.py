@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion
 from nanoclaw_memory.graph.intents import Intent, Phrase
-from nanoclaw_memory.store.facts import FactRow
+from nanoclaw_memory.store.facts import FactRow, RelationRow
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.relations import RelationRow
+from nanoclaw_memory.types import Fact
 
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.lookup import EntityReader, GraphCandidate
@@ -54,14 +55,11 @@ def over_relations(
 def edges_of(names: NameTable, reader: EntityReader, entities: tuple[str, ...]) -> list[Edge]:
     """Return every step from the entities to others."""
     own = set(entities)
-    found = [
-        Edge(row, row.slot, row.object if row.subject in own else row.subject)
-        for row in reader.relations(entities)
-    ]
-    facts = [row for row in reader.facts(entities) if len(row.fact.value) <= MAX_NAME]
-    values = {row.fact.id: fold(row.fact.value) for row in facts}
+    found = [Edge(row, row.slot, _other_end(row, own)) for row in reader.relations(entities)]
+    facts = [row for row in reader.facts(entities) if len(row.item.value) <= MAX_NAME]
+    values = {row.item.id: fold(row.item.value) for row in facts}
     known = names.known(list(set(values.values())))
-    found += [Edge(row, row.slot, values[row.fact.id]) for row in facts if values[row.fact.id] in known]
+    found += [Edge(row, row.slot, values[row.item.id]) for row in facts if values[row.item.id] in known]
     return [edge for edge in found if edge.neighbour not in own]
 
 
@@ -78,21 +76,25 @@ def _beyond(
         rows: list[tuple[FactRow | RelationRow, int]] = [
             (row, ENTITY_INTENT) for row in reader.facts(entities)
         ]
-        rows += [(r, RELATION_INTENT) for r in reader.relations(entities) if _other_end(r, entities, name)]
+        rows += [
+            (r, RELATION_INTENT)
+            for r in reader.relations(entities)
+            if _other_end(r, entities) not in name.entities
+        ]
         answers = [
             GraphCandidate(row, score, 1, f"{way}, then {row.slot}", 0)
             for row, score in rows
             if asked.fit(row.slot) == 1.0
         ]
         if answers:
-            score = ENTITY_INTENT if isinstance(bridge.row, FactRow) else RELATION_INTENT
+            score = ENTITY_INTENT if isinstance(bridge.row.item, Fact) else RELATION_INTENT
             found += [*answers, GraphCandidate(bridge.row, score, 1, f"the step from {name.text}", 1)]
     return found
 
 
-def _other_end(row: RelationRow, entities: tuple[str, ...], name: EntityMention) -> bool:
-    other = row.object if row.subject in entities else row.subject
-    return other not in name.entities
+def _other_end(row: RelationRow, entities: Collection[str]) -> str:
+    subject, object_ = row.names
+    return object_ if subject in entities else subject
 
 
 def in_direction(
@@ -108,7 +110,7 @@ def in_direction(
 
 def _other_is_doer(row: RelationRow, name: EntityMention) -> bool:
     inverse = row.slot.endswith(" by") or row.slot in _INVERSE or _is_role(row.slot)
-    forward = row.subject in name.entities
+    forward = row.names[0] in name.entities
     return forward if inverse else not forward
 
 

@@ -167,9 +167,9 @@ class Ingest:
         """Whether a file still has the words of a fact that an older reader made, and no line states it better."""
         table = self._table(mention.kind)
         row = table.get(mention.item) if mention.item else None
-        if row is None or fold(row.value) not in fold(text):
+        if row is None or fold(row.item.value) not in fold(text):
             return False
-        whole = f" {fold(row.value)} "
+        whole = f" {fold(row.item.value)} "
         return not any(f" {fold(t.object)} " in whole and fold(t.subject) in whole for t in triples)
 
     def seed(self, home: Home, scope: Scope, again: bool = False) -> list[Ingested]:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from nanoclaw_memory.graph import hops, intents
 from nanoclaw_memory.graph.entities import PLAIN, EntityMention, ParsedQuestion, Resolver
 from nanoclaw_memory.settings.sections import GraphMemorySettings
-from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, View
+from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, RelationRow, View
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import NameTable, fold
-from nanoclaw_memory.store.relations import RelationRow, RelationTable
+from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import STOP_WORDS, content_words, encodable, stem, words
 from nanoclaw_memory.types import FOREIGN, Fact, GraphAnswer, GraphHit, Relation
 
@@ -44,7 +44,7 @@ class GraphCandidate(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, int]:
-        return "fact" if isinstance(self.row, FactRow) else "relation", self.item.id
+        return "fact" if isinstance(self.item, Fact) else "relation", self.item.id
 
     @property
     def item(self) -> Fact | Relation:
@@ -147,7 +147,7 @@ class Lookup:
                     continue
                 # No row of the table: a negative id is none that could be warmed.
                 shown = Relation(-1 - len(found), alias.alias, ALIAS, alias.entity, origin=alias.origin)
-                row = RelationRow(shown, fold(alias.alias), ALIAS, fold(alias.entity), shared=False)
+                row = RelationRow(shown, (fold(alias.alias), fold(alias.entity)), ALIAS, shared=False)
                 found.append(GraphCandidate(row, RELATION_INTENT, 1, f"another name of {alias.entity}", 2))
         return found
 
@@ -184,9 +184,9 @@ class Lookup:
         if len(rows) < MAX_OF_ENTITY:
             return rows
         # Not all facts of such a large entity were read: look up those under the wanted keys.
-        seen = {row.fact.id for row in rows}
+        seen = {row.item.id for row in rows}
         exact = self.facts.at(names, sorted(asked.slots), reader.view)
-        return rows + [row for row in exact if row.fact.id not in seen]
+        return rows + [row for row in exact if row.item.id not in seen]
 
     # ---- phases 3 and 4 ----
 
@@ -194,13 +194,10 @@ class Lookup:
         terms = terms_of(text)[:MAX_TERMS]
         asked = {stem(word) for word in content_words(text) or terms}
         found: list[GraphCandidate] = []
-        for row in self.facts.match(terms, view, top_k * 4 + POOL):
-            why, cover = _shared(asked, row.fact.text)
-            found.append(GraphCandidate(row, KEYWORD_FACT, 3, why, group=4, cover=cover))
-        if len(found) < top_k:
-            for relation in self.relations.match(terms, view, top_k * 4 + POOL):
-                why, cover = _shared(asked, relation.relation.text)
-                found.append(GraphCandidate(relation, KEYWORD_RELATION, 4, why, group=4, cover=cover))
+        for table, score, phase in ((self.facts, KEYWORD_FACT, 3), (self.relations, KEYWORD_RELATION, 4)):
+            for row in table.match(terms, view, top_k * 4 + POOL) if len(found) < top_k else ():
+                why, cover = _shared(asked, row.item.text)
+                found.append(GraphCandidate(row, score, phase, why, group=4, cover=cover))
         return found
 
     # ---- the answer ----
@@ -249,10 +246,10 @@ class Lookup:
         links = self.facts.linked(
             list(pulling), self.settings.co_occurrence_min_weight, most + len(shown), view
         )
-        fresh = [link for link in links if link[0].fact.id not in shown][:most]
+        fresh = [link for link in links if link[0].item.id not in shown][:most]
         return [
             GraphHit(
-                row.fact,
+                row.item,
                 LINKED,
                 0,
                 f"retrieved together with {_named(pulling[puller])} {weight:g} times",
@@ -272,7 +269,7 @@ def _asks_of_us(question: ParsedQuestion) -> bool:
 
 
 def _is_asked(candidate: GraphCandidate, intent: intents.Intent) -> bool:
-    return isinstance(candidate.row, FactRow) and intent.fit(candidate.row.slot) == 1.0
+    return isinstance(candidate.item, Fact) and intent.fit(candidate.row.slot) == 1.0
 
 
 def _related(
@@ -299,7 +296,7 @@ def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = Fa
         found += [
             GraphCandidate(
                 row=row,
-                score=ENTITY_FACT if isinstance(row, FactRow) else ENTITY_RELATION,
+                score=ENTITY_FACT if isinstance(row.item, Fact) else ENTITY_RELATION,
                 phase=2,
                 why=f"known of {_described(name, row)}",
                 group=3,
@@ -376,10 +373,9 @@ def _asked_for(
 
 def _described(name: EntityMention, row: FactRow | RelationRow) -> str:
     """The entity of a row, and how the question named it."""
-    if isinstance(row, FactRow):
-        entity = row.fact.entity
-    else:
-        entity = row.relation.subject if row.subject in name.entities else row.relation.object
+    item = row.item
+    labels = (item.entity,) if isinstance(item, Fact) else (item.subject, item.object)
+    entity = labels[0] if row.names[0] in name.entities else labels[-1]
     if name.how == "self":
         return f"entity {entity}"
     notes = {
@@ -393,7 +389,7 @@ def _described(name: EntityMention, row: FactRow | RelationRow) -> str:
 
 def _compared(row: FactRow | RelationRow) -> str:
     """The text of a row that is compared with the question, without the entity that it already names."""
-    return f"{row.fact.key} {row.fact.value}" if isinstance(row, FactRow) else row.relation.text
+    return f"{row.item.key} {row.item.value}" if isinstance(row.item, Fact) else row.item.text
 
 
 def _importance(item: Fact | Relation) -> float:

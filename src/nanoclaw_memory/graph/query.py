@@ -84,20 +84,20 @@ class QueryRunner:
         found = {name: {"name": labels.get(name, name), "labels": [], "properties": {}} for name in entities}
         names = {**{name: name for name in found}, **{a: e for a, e in self._same.items() if e in found}}
         for row in self._facts.of(list(names), self._view, MOST_FACTS):
-            node: dict[str, Any] = found[names[row.name]]
-            if row.fact.category not in node["labels"]:
-                node["labels"].append(row.fact.category)
-            values = node["properties"].setdefault(row.fact.key, row.fact.value)
-            if values != row.fact.value:
+            node: dict[str, Any] = found[names[row.names[0]]]
+            if row.item.category not in node["labels"]:
+                node["labels"].append(row.item.category)
+            values = node["properties"].setdefault(row.item.key, row.item.value)
+            if values != row.item.value:
                 several = values if isinstance(values, list) else [values]
-                node["properties"][row.fact.key] = [*several, row.fact.value]
+                node["properties"][row.item.key] = [*several, row.item.value]
         return found
 
     def _edge(self, number: int) -> dict[str, Any]:
         row = self._relations.get(number)
         if row is None:
             return {}
-        own = row.relation
+        own = row.item
         ends = {"from": own.subject, "to": own.object, "since": own.valid_from}
         return {"type": own.predicate, **ends, **({"until": own.valid_to} if own.valid_to else {})}
 

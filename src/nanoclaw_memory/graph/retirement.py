@@ -10,7 +10,7 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.intents import GENERIC, concepts, phrases_like, stemmed
 from nanoclaw_memory.statements import contradiction, features
-from nanoclaw_memory.store.facts import FactRow, FactTable, View, digest
+from nanoclaw_memory.store.facts import FactRow, FactTable, RelationRow, View, digest
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.names import fold
 from nanoclaw_memory.store.relations import RelationTable
@@ -70,42 +70,41 @@ class Retirement:
             return
         wanted = digest(value)
         for fact in self.facts.at(names, sorted(others), self._now()):
-            if fact.fact.valid_from <= start and digest(fact.fact.value) != wanted:
-                self._end(fact.fact, start, by)
+            if fact.item.valid_from <= start and digest(fact.item.value) != wanted:
+                self._end(fact.item, start, by)
         for row in self.relations.line(names, everything=self.sees_all):
-            current = row.slot in others and not row.relation.valid_to and row.relation.valid_from <= start
-            if current and digest(row.relation.object) != wanted:
-                self._end(row.relation, start, None)
+            current = row.slot in others and not row.item.valid_to and row.item.valid_from <= start
+            if current and digest(row.item.value) != wanted:
+                self._end(row.item, start, None)
 
     def end_restatements(
         self, names: Sequence[str], slot: str, old: Fact | Relation, new: str, start: str, by: int | None
     ) -> None:
         """Retire the sentences that state a value which was replaced."""
-        value = old.value if isinstance(old, Fact) else old.object
         own = self.facts.of(names, self._now())
         # A sentence that names several entities may be stored under another one.
-        terms = terms_of(f"{value} {' '.join(names)}")[:MAX_TERMS]
+        terms = terms_of(f"{old.value} {' '.join(names)}")[:MAX_TERMS]
         others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
         others = [
-            row for row in others if (self.sees_all or row.shared) and _names_any(row.fact.value, names)
+            row for row in others if (self.sees_all or row.shared) and _names_any(row.item.value, names)
         ]
-        for row in {row.fact.id: row for row in own + others}.values():
-            older = row.slot != slot and row.fact.valid_from <= start
-            if older and _is_sentence(row) and _states(row.fact.value, slot, value, new):
-                self._end(row.fact, start, by)
+        for row in {row.item.id: row for row in own + others}.values():
+            older = row.slot != slot and row.item.valid_from <= start
+            if older and _is_sentence(row) and _states(row.item.value, slot, old.value, new):
+                self._end(row.item, start, by)
 
     def end_contradicted(self, names: Sequence[str], slot: str, text: str, start: str, by: int) -> None:
         """Retire the older sentences that a new one contradicts."""
         for row in self._replaceable(names, slot, text):
-            if row.fact.id != by and row.fact.valid_from <= start and _contradicts(row.fact.value, text):
-                self._end(row.fact, start, by)
+            if row.item.id != by and row.item.valid_from <= start and _contradicts(row.item.value, text):
+                self._end(row.item, start, by)
 
     def end_rejected(self, names: Sequence[str], slot: str, value: str) -> None:
         """Retire the sentences that state a rejected value."""
         now = self._now()
         for row in self.facts.of(names, now):
-            if row.slot != slot and _is_sentence(row) and _states(row.fact.value, slot, value):
-                self._end(row.fact, now.at, None)
+            if row.slot != slot and _is_sentence(row) and _states(row.item.value, slot, value):
+                self._end(row.item, now.at, None)
 
     def known_end(
         self, names: Sequence[str], slot: str, text: str, start: str
@@ -114,41 +113,38 @@ class Retirement:
         if len(text.split()) < LEAST_WORDS:
             return None, None
         ends: list[tuple[str, int | None]] = [
-            (row.fact.valid_from, row.fact.id)
+            (row.item.valid_from, row.item.id)
             for row in self._replaceable(names, slot, text)
-            if row.fact.valid_from > start and self._counts(row.fact) and _contradicts(text, row.fact.value)
+            if row.item.valid_from > start and self._counts(row.item) and _contradicts(text, row.item.value)
         ]
         relations = self.relations.line(names, everything=self.sees_all)
-        for key, item, value in self._replaced(names, slot, start):
+        for row in self._replaced(names, slot, start):
+            key, item, value = row.slot, row.item, row.item.value
             if item.valid_to <= start or not self._counts(item) or not _states(text, key, value):
                 continue
-            current = [row.fact.value for row in self.facts.at(names, [key], self._now())]
-            current += [r.relation.object for r in relations if r.slot == key and not r.relation.valid_to]
+            current = [row.item.value for row in self.facts.at(names, [key], self._now())]
+            current += [r.item.value for r in relations if r.slot == key and not r.item.valid_to]
             if all(_states(text, key, value, other) for other in current):
                 ends.append((item.valid_to, item.superseded_by if isinstance(item, Fact) else None))
         return min(ends, key=lambda end: end[0], default=(None, None))
 
     def was_retired(self, names: Sequence[str], text: str) -> bool:
         """Whether a sentence was stored for an entity and is valid no more."""
-        same = [row for row in self.facts.line(names) if digest(row.fact.value) == digest(text)]
-        return bool(same) and all(row.fact.valid_to for row in same)
+        same = [row for row in self.facts.line(names) if digest(row.item.value) == digest(text)]
+        return bool(same) and all(row.item.valid_to for row in same)
 
     def _counts(self, item: Fact | Relation) -> bool:
         """Whether a statement may end one of this speaker."""
         return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
 
-    def _replaced(
-        self, names: Sequence[str], slot: str, start: str
-    ) -> list[tuple[str, Fact | Relation, str]]:
-        """Values under other keys that another value replaced: key, item, value."""
-        found: list[tuple[str, Fact | Relation, str]] = [
-            (row.slot, row.fact, row.fact.value)
-            for row in self.facts.replaced(names, start)
-            if row.slot != slot and (self.sees_all or row.shared)
-        ]
+    def _replaced(self, names: Sequence[str], slot: str, start: str) -> list[FactRow | RelationRow]:
+        """Values under other keys that another value replaced."""
+        facts = (row for row in self.facts.replaced(names, start) if row.slot != slot)
         lines = self.relations.line(names, everything=self.sees_all)
-        found += [(r.slot, r.relation, r.relation.object) for r in lines if r.relation.superseded_by]
-        return found
+        return [
+            *(row for row in facts if self.sees_all or row.shared),
+            *(row for row in lines if row.item.superseded_by),
+        ]
 
     def _replaceable(self, names: Sequence[str], slot: str, text: str) -> list[FactRow]:
         if slot not in _REPLACEABLE or len(text.split()) < LEAST_WORDS:
@@ -167,7 +163,7 @@ def same_place(one: str, other: str) -> bool:
 
 def _is_sentence(row: FactRow) -> bool:
     """Whether a fact is a sentence that was stored whole rather than a value of its key."""
-    return row.slot != _PORTRAIT and len(row.fact.value.split()) >= LEAST_WORDS
+    return row.slot != _PORTRAIT and len(row.item.value.split()) >= LEAST_WORDS
 
 
 def _states(text: str, slot: str, value: str, now: str = "") -> bool:

@@ -46,9 +46,9 @@ def rows_of(
     for alias in names.aliases():
         yield {"type": "alias", "alias": alias.alias, "entity": alias.entity}
     for row in facts.every(everything):
-        yield {"type": "fact", **{name: getattr(row.fact, name) for name in _FACT}}
+        yield {"type": "fact", **{name: getattr(row.item, name) for name in _FACT}}
     for relation in relations.every(everything):
-        yield {"type": "relation", **{name: getattr(relation.relation, name) for name in _RELATION}}
+        yield {"type": "relation", **{name: getattr(relation.item, name) for name in _RELATION}}
 
 
 # A spreadsheet computes what begins like this; a quote before it makes it a text, and is taken off again on import.

@@ -42,7 +42,7 @@ def neighbourhood(
     for distance in range(1, depth + 1):
         following: list[str] = []
         for row in relations.of(layer, view) if layer else []:
-            ends = [same.setdefault(end, end) for end in (row.subject, row.object)]
+            ends = [same.setdefault(end, end) for end in row.names]
             fresh = [end for end in ends if end not in around.depths]
             if len(around.depths) + len(fresh) > MAX_NODES:
                 around.truncated = True
@@ -50,12 +50,12 @@ def neighbourhood(
             for end in fresh:
                 around.depths[end] = distance
                 following.append(end)
-            if row.relation.id not in seen:
-                seen.add(row.relation.id)
-                around.relations.append((ends[0], ends[1], row.relation))
+            if row.item.id not in seen:
+                seen.add(row.item.id)
+                around.relations.append((ends[0], ends[1], row.item))
         layer = following
     for fact in facts.of([name for name, entity in same.items() if entity in around.depths], view):
-        around.facts.setdefault(same[fact.name], []).append(fact.fact)
+        around.facts.setdefault(same[fact.names[0]], []).append(fact.item)
     for known in around.facts.values():
         known.sort(key=lambda fact: fact.origin in FOREIGN)
     around.labels = names.labels(around.depths)

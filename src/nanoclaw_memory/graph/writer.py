@@ -16,9 +16,9 @@ from nanoclaw_memory.graph.retirement import Retirement, same_place
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.intake.suspicion import signs_of_attack
 from nanoclaw_memory.settings.sections import GraphSettings
-from nanoclaw_memory.store.facts import FactRow, FactTable, digest, near_digest
+from nanoclaw_memory.store.facts import FactRow, FactTable, RelationRow, digest, near_digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
-from nanoclaw_memory.store.relations import RelationRow, RelationTable
+from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import encodable, one_line
 from nanoclaw_memory.types import FOREIGN, ORIGINS, Upserted, trust
 
@@ -131,8 +131,8 @@ class GraphWriter:
             self._refuse_rejected(names, slot, value, f"{row['entity']}.{row['key']} = {value[:80]}")
             self.facts.redate(names, min(start, self._now()), self._now())
             line = self.facts.line(names, slot)
-            history = [entry for entry in line if same_place(entry.fact.project, origin.project)]
-            seen = [entry.fact for entry in history if origin.sees_all or entry.shared]
+            history = [entry for entry in line if same_place(entry.item.project, origin.project)]
+            seen = [entry.item for entry in history if origin.sees_all or entry.shared]
             same = self._same_fact(history, digest(value), start, several, origin.by)
             where = Position() if several else position(seen, start, origin.by)
             if several and not same:
@@ -143,8 +143,8 @@ class GraphWriter:
             elif done.created and not where.until:
                 retirement.end_synonyms(names, slot, value, start, done.id)
             for entry in history:
-                if entry.fact.id in done.retired:
-                    retirement.end_restatements(names, slot, entry.fact, value, start, done.id)
+                if entry.item.id in done.retired:
+                    retirement.end_restatements(names, slot, entry.item, value, start, done.id)
             return replace(done, redacted=kept.redacted, value=value)
 
     def _fact_row(self, fact: NewFact, origin: Origin) -> dict[str, Any]:
@@ -174,17 +174,17 @@ class GraphWriter:
 
         Of several values none follows another: the one valid now is the same from an earlier day on.
         """
-        equal = [entry for entry in history if digest(entry.fact.value) == wanted]
-        equal.sort(key=lambda entry: trust(entry.fact.origin))
-        valid = [e for e in equal if not e.fact.valid_to or e.fact.valid_to > start]
+        equal = [entry for entry in history if digest(entry.item.value) == wanted]
+        equal.sort(key=lambda entry: trust(entry.item.origin))
+        valid = [e for e in equal if not e.item.valid_to or e.item.valid_to > start]
         if several:
             return valid[0] if valid else None
-        following = position([entry.fact for entry in history], start, by).followed_by
-        return next((e for e in valid if e.fact.valid_from <= start or e.fact.id == following), None)
+        following = position([entry.item for entry in history], start, by).followed_by
+        return next((e for e in valid if e.item.valid_from <= start or e.item.id == following), None)
 
     def _confirm(self, same: FactRow, where: Position, start: str, row: dict[str, Any]) -> Upserted:
         done = self._keep(self.facts, same, where, start, row)
-        if trust(row["origin"]) <= trust(same.fact.origin):
+        if trust(row["origin"]) <= trust(same.item.origin):
             self.facts.confirm(done.id, row["importance"], bool(row["permanent"]), row["shared"])
         return done
 
@@ -238,16 +238,16 @@ class GraphWriter:
             self._refuse_rejected(names, slot, row["object"], " → ".join(row[part] for part in parts))
             self.relations.redate(names, min(start, self._now()), self._now())
             line = self.relations.line(names, slot)
-            history = [entry for entry in line if same_place(entry.relation.project, origin.project)]
-            seen = [entry.relation for entry in history if origin.sees_all or entry.shared]
+            history = [entry for entry in line if same_place(entry.item.project, origin.project)]
+            seen = [entry.item for entry in history if origin.sees_all or entry.shared]
             where = position(seen, start, origin.by) if single else Position()
             same = self._same_relation(history, objects, start)
             for entry in history:
-                if entry.relation.id in where.retires and entry != same:
-                    retirement.end_restatements(names, slot, entry.relation, row["object"], start, None)
+                if entry.item.id in where.retires and entry != same:
+                    retirement.end_restatements(names, slot, entry.item, row["object"], start, None)
             if same is not None:
                 done = self._keep(self.relations, same, where, start, row)
-                if origin.shared and trust(origin.by) <= trust(same.relation.origin):
+                if origin.shared and trust(origin.by) <= trust(same.item.origin):
                     self.relations.set(done.id, shared=1)
             else:
                 if single and not where.until:
@@ -258,8 +258,8 @@ class GraphWriter:
     def _same_relation(
         self, history: list[RelationRow], objects: Sequence[str], start: str
     ) -> RelationRow | None:
-        same = sorted((e for e in history if e.object in objects), key=lambda e: trust(e.relation.origin))
-        return next((e for e in same if not e.relation.valid_to or e.relation.valid_to > start), None)
+        same = sorted((e for e in history if e.names[1] in objects), key=lambda e: trust(e.item.origin))
+        return next((e for e in same if not e.item.valid_to or e.item.valid_to > start), None)
 
     def alias(self, alias: str, entity: str, origin: Origin) -> bool:
         """Give an entity another name; False when it had it."""
@@ -351,7 +351,7 @@ class GraphWriter:
             names, label = self._entity(checked_name(entity, "entity"))
             for table in (self.facts, self.relations):
                 found = table.line(names, slot, sees_all)
-                wrong = [e.item.id for e in found if near_digest(e.value) == near_digest(value)]
+                wrong = [e.item.id for e in found if near_digest(e.item.value) == near_digest(value)]
                 for number in wrong:
                     table.delete(number)
                 deleted += wrong
@@ -384,7 +384,9 @@ class GraphWriter:
         if self.intake.rejects(names, slot, value):
             return True
         table = self.relations if kind == "relation" else self.facts
-        ends = [entry.item.valid_to for entry in table.line(names, slot) if digest(entry.value) == wanted]
+        ends = [
+            entry.item.valid_to for entry in table.line(names, slot) if digest(entry.item.value) == wanted
+        ]
         return bool(ends) and all(end and end <= self._now() for end in ends)
 
     def _entity(self, label: str, shared: bool = False, by: str = "owner") -> tuple[tuple[str, ...], str]:

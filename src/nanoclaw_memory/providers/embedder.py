@@ -74,15 +74,12 @@ class Embedder(Protocol):
     @property
     def weights(self) -> tuple[float, float]:
         """How much a vector score and a keyword score count when they are fused."""
-        ...
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
         """An (n, d) array of float32, each row of length 1; (0, d) for an empty list."""
-        ...
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
         """A (d,) array of float32 of length 1."""
-        ...
 
 
 class QuestionVectors:

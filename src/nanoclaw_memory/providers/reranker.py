@@ -39,7 +39,6 @@ class Reranker(Protocol):
         Pass the best candidates first: they are scored first, and no more than 50 are. ProviderError when
         there is not one score.
         """
-        ...
 
 
 class CrossEncoder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,7 +12,7 @@ from nanoclaw_memory.store.keywords import ESZETT, spaced
 from nanoclaw_memory.store.names import FOREIGN_ORIGINS, placeholders, spelling
 from nanoclaw_memory.store.table import Table, as_struct, assignments, insertion
 from nanoclaw_memory.text import fingerprint, one_line
-from nanoclaw_memory.types import EntityCount, Fact
+from nanoclaw_memory.types import EntityCount, Fact, Relation
 
 VALID = (
     "({row}.valid_from <= :at OR {ahead}) AND (:all = 1 OR {row}.shared = 1)"  # noqa: S608
@@ -53,25 +53,20 @@ class View(msgspec.Struct, frozen=True):
         return {"at": self.at, "all": int(self.all), "now": now, "trust": self.trust}
 
 
-class FactRow(msgspec.Struct, frozen=True):
-    """A fact with the columns that only the graph needs."""
+ItemT = TypeVar("ItemT", Fact, Relation)
 
-    fact: Fact
-    name: str
+
+class StatementRow(msgspec.Struct, Generic[ItemT], frozen=True):
+    """A fact or relation with the columns that only the graph needs; `names` are the folded ones at its ends."""
+
+    item: ItemT
+    names: tuple[str, ...]
     slot: str
     shared: bool
 
-    @property
-    def item(self) -> Fact:
-        return self.fact
 
-    @property
-    def value(self) -> str:
-        return self.fact.value
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
+FactRow: TypeAlias = StatementRow[Fact]
+RelationRow: TypeAlias = StatementRow[Relation]
 
 
 def digest(value: str) -> str:
@@ -91,23 +86,39 @@ def unspaced(*texts: str) -> str | None:
     return apart if apart != whole else None
 
 
-RowT = TypeVar("RowT")
-
-
-class StatementTable(Table[RowT]):
+class StatementTable(Table[StatementRow[ItemT]]):
     """What the tables of facts and of relations have in common. Writing needs an open transaction."""
 
     kind: ClassVar[str]  # the kind of its mentions
     words: ClassVar[tuple[str, ...]]  # the columns in the keyword index
+    ends: ClassVar[tuple[str, ...]]  # the columns with the folded names
     identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns say the same
     cools: ClassVar[str] = "activation > 0.01"
     decays: ClassVar[str] = ""  # what is left of its warmth since it was last used, where it is kept
 
-    def get(self, number: int) -> RowT | None:
+    def read(self, row: Row) -> StatementRow[ItemT]:
+        ends = -2 - len(self.ends)
+        item: ItemT = as_struct(self.value, row[:ends])
+        return StatementRow(item, row[ends:-2], row[-2], bool(row[-1]))
+
+    def get(self, number: int) -> StatementRow[ItemT] | None:
         """One row by its id."""
         return self.first("WHERE id = :id", {"id": number})
 
-    def every(self, everything: bool) -> Iterable[RowT]:
+    def many(self, ids: Iterable[int], view: View) -> list[StatementRow[ItemT]]:
+        """Those of the ids that the view shows."""
+        marks, params = placeholders("i", ids)
+        return self.select(f"WHERE id IN ({marks}) AND {valid(self.table)}", {**params, **view.params})
+
+    def match(self, terms: Sequence[str], view: View, limit: int) -> list[StatementRow[ItemT]]:
+        """Rows that contain any of the terms, best first."""
+        index, shown = f"{self.table}_fts", valid(self.table)
+        only = f"rowid IN (SELECT id FROM {self.table} WHERE id = {index}.rowid AND {shown})"  # noqa: S608
+        found = keyword_rows(self.db, index, terms, limit, only, view.params)
+        rows = {row.item.id: row for row in self.many(found, view)}
+        return [rows[rowid] for rowid in found if rowid in rows]
+
+    def every(self, everything: bool) -> Iterable[StatementRow[ItemT]]:
         """All rows, past ones too, in the order they were stored."""
         sql = f"SELECT {self.columns} FROM {self.table} WHERE :all = 1 OR shared = 1 ORDER BY id"  # noqa: S608
         return (self.read(row) for row in self.db.rows(sql, {"all": everything}))
@@ -117,7 +128,9 @@ class StatementTable(Table[RowT]):
         filled = {**row, "spaced": unspaced(*(row[name] for name in self.words))}
         return self.db.insert(insertion(self.table, filled), filled)
 
-    def line(self, names: Sequence[str], slot: str = "", everything: bool = True) -> list[RowT]:
+    def line(
+        self, names: Sequence[str], slot: str = "", everything: bool = True
+    ) -> list[StatementRow[ItemT]]:
         """Every value that a key, or each key of an entity, ever had, oldest first."""
         marks, params = placeholders("n", names)
         rest = (
@@ -211,30 +224,23 @@ def valid_rows(db: Database, table: str) -> int:
     return int(db.query(f"SELECT count(*) FROM {table} WHERE valid_to IS NULL")[0][0])  # noqa: S608 - our own tables
 
 
-class FactTable(StatementTable[FactRow]):
+class FactTable(StatementTable[Fact]):
     """The facts of one database."""
 
     table = "facts"
+    value = Fact
     kind = "fact"
     columns = f"{', '.join(Fact.__struct_fields__)}, name, slot, shared"
     words = ("entity", "key", "value")
+    ends = ("name",)
     identity = ("name", "slot", "digest", "project")
     cools = "permanent = 0 AND activation > 0.01"
     decays = "decay_score"
-
-    def read(self, row: Row) -> FactRow:
-        *fact, name, slot, shared = row
-        return FactRow(as_struct(Fact, tuple(fact)), name, slot, bool(shared))
 
     def insert(self, row: Mapping[str, Any]) -> int:
         return super().insert({**row, "digest": digest(row["value"])})
 
     # ---- reading ----
-
-    def many(self, ids: Iterable[int], view: View) -> list[FactRow]:
-        """Those of the ids that the view shows."""
-        marks, params = placeholders("i", ids)
-        return self.select(f"WHERE id IN ({marks}) AND {_VALID}", {**params, **view.params})
 
     def of(self, names: Sequence[str], view: View, limit: int = MAX_OF_ENTITY) -> list[FactRow]:
         """The facts of the folded entities; for one with very many, only the first by id."""
@@ -273,13 +279,6 @@ class FactTable(StatementTable[FactRow]):
             " (SELECT item FROM mentions WHERE path = :path AND line = :line AND kind = 'fact')"
         )
         return self.select(rest, {"path": path, "line": int(line) if line.isdigit() else -1})
-
-    def match(self, terms: Sequence[str], view: View, limit: int) -> list[FactRow]:
-        """Facts that contain any of the terms, best first."""
-        only = f"rowid IN (SELECT id FROM facts WHERE id = facts_fts.rowid AND {_VALID})"  # noqa: S608
-        found = keyword_rows(self.db, "facts_fts", terms, limit, only, view.params)
-        rows = {row.fact.id: row for row in self.many(found, view)}
-        return [rows[rowid] for rowid in found if rowid in rows]
 
     def entities(self, view: View, limit: int, start: int) -> list[EntityCount]:
         """Every entity that a fact or relation names, those with the most first."""
@@ -331,7 +330,7 @@ class FactTable(StatementTable[FactRow]):
         best: dict[int, tuple[int, float]] = {}
         for other, puller, strength in links:
             best.setdefault(other, (puller, strength))
-        rows = {row.fact.id: row for row in self.many(best, view)}
+        rows = {row.item.id: row for row in self.many(best, view)}
         return [(rows[other], *best[other]) for other in best if other in rows][:limit]
 
     # ---- writing ----

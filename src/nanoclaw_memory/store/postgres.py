@@ -28,10 +28,8 @@ from nanoclaw_memory.store.postgres_connections import (
 )
 from nanoclaw_memory.store.postgres_schema import (
     COMMON,
-    LAYOUT,
     NUMBER_ON,
     creation,
-    relayout,
     translated,
     upgrade,
     values,
@@ -84,7 +82,7 @@ class _Statistics(msgspec.Struct, frozen=True):
     usual: float | None
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """One schema of a PostgreSQL database; `path` is where its file would be, and says which one it is."""
 
     is_file = False
@@ -167,16 +165,13 @@ class PostgresDatabase:
     def occurrences(
         self, table: str, term: str, most: int, only: str = "", params: Params | None = None
     ) -> int:
-        found, given = self.containing(table, [term])
-        where = found + (f" AND {only}" if only else "")
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most) x"  # noqa: S608
         count, known = None, most >= _WORTH_KNOWING and not only
         if known and (rows := self._known(table).rows) > EXACT_ROWS:
             ((plan,),) = self.query(_ESTIMATE.format(table), {"term": term})
             estimate = int(plan[0]["Plan"]["Plan Rows"])
             count = estimate if estimate > rows * _KNOWN_SHARE else None
         if count is None:
-            count = int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
+            count = super().occurrences(table, term, most, only, params)
         if known:
             self._counted[table, term] = count
         return min(count, most)
@@ -201,10 +196,7 @@ class PostgresDatabase:
         if count > most:  # reading all rows of a common word costs too much
             last = self._known(table).last
             return last - last * most // count
-        found, params = self.containing(table, terms, every=True)
-        newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
-        rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
-        return int(rows[0][0])
+        return super().newest(table, terms, most)
 
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
@@ -472,12 +464,6 @@ class PostgresDatabase:
         with connected(self.url) as connection:
             let_read(connection, self.schema, group, allowed)
 
-    def leave_replaced(self) -> bool:
-        return False
-
-    def lost_writes(self) -> int:
-        return 0
-
     def close(self) -> None:
         self._ready = False
 
@@ -532,7 +518,7 @@ class PostgresDatabase:
     def _migrate(self) -> None:
         """Make the schema, or bring it up to date; a newer one is refused untouched."""
         with connected(self.url) as connection:
-            if self._current(connection) == (self._steps[-1].number, LAYOUT):
+            if self._current(connection) == self._steps[-1].number:
                 self._ready = True
                 return
             connection.schema = ""
@@ -541,50 +527,41 @@ class PostgresDatabase:
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
                 current = self._current(connection)
-                if current != (self._steps[-1].number, LAYOUT):  # else another process was first
+                if current != self._steps[-1].number:  # else another process was first
                     self._make(connection, current)
         pool(self.url).forget_schemas()
         self._ready = True
 
-    def _make(self, connection: Connection, current: tuple[int, int] | None) -> None:
+    def _make(self, connection: Connection, current: int | None) -> None:
         """Make the schema, or the newest of it."""
         if current is None:
             connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
         connection.execute(search_path(self.schema))
-        connection.execute(self._made_of(current).encode())
+        made = creation(self._steps) if current is None else ";".join(upgrade(self._steps, current))
+        connection.execute(made.encode())
         if self.name == "index" and current is None:
             postgres_vectors.add_column(connection)
         secure(connection, self.schema, self.path.relative_to(self.home))
         connection.schema = self.schema
 
-    def _made_of(self, current: tuple[int, int] | None) -> str:
-        """What makes the newest schema of this one."""
-        if current is None:
-            return creation(self._steps)
-        version, layout = current
-        done = upgrade(self._steps, version) if version < self._steps[-1].number else ()
-        return ";".join((*done, *relayout(self._steps, layout)))
-
-    def _current(self, connection: Any) -> tuple[int, int] | None:
-        """The numbers of the schema's last step and layout; None where there is none."""
+    def _current(self, connection: Any) -> int | None:
+        """The number of the schema's last step; None where there is no schema."""
         table = f"{quoted(self.schema)}.ncm_state"
         if not connection.execute("SELECT to_regclass(%(table)s)", {"table": table}).fetchone()[0]:
             return None
-        state = f"SELECT version, coalesce(to_jsonb(s) ->> 'layout', '0')::int FROM {table} s"  # noqa: S608
-        if not (rows := connection.execute(state).fetchall()):
+        if not (rows := connection.execute(f"SELECT version FROM {table}").fetchall()):  # noqa: S608
             raise StoreError(
                 f"the database refuses it: no policy lets this role reach {self.schema}",
                 "use the role of this group, or the owner's",
             )
-        ((number, layout),) = rows
+        ((number,),) = rows
         newest = self._steps[-1].number
-        if number > newest or layout > LAYOUT:
-            has, known = (number, newest) if number > newest else (f"{number}.{layout}", f"{newest}.{LAYOUT}")
+        if number > newest:
             raise NewerSchema(
-                f"{self.path.name} has schema {has}, this release knows {known}",
+                f"{self.path.name} has schema {number}, this release knows {newest}",
                 "upgrade nanoclaw-memory; nothing was changed",
             )
-        return int(number), int(layout)
+        return int(number)
 
 
 @contextmanager

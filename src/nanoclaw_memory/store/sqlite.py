@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import CorruptDatabase, ReadOnlyStore, StoreBusy, StoreError
-from nanoclaw_memory.store.database import Params, Row
+from nanoclaw_memory.store.database import Database, Params, Row
 from nanoclaw_memory.store.integrity import remedy
 from nanoclaw_memory.store.migrate import Adopt, Step, is_current, migrate, steps_of
 from nanoclaw_memory.store.read_only import is_writable, open_copy, open_for_reading
@@ -22,11 +22,10 @@ BUSY_MS = 10_000
 _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are given."""
 
     is_file = True
-    has_nearest = False
 
     def __init__(
         self,
@@ -117,20 +116,6 @@ class SqliteDatabase:
         rows = self.query(sql, {**(params or {}), **given, "limit": limit, "newest": newest})
         return [(int(rowid), float(score)) for rowid, score in rows]
 
-    def occurrences(
-        self, table: str, term: str, most: int, only: str = "", params: Params | None = None
-    ) -> int:
-        found, given = self.containing(table, [term])
-        where = found + (f" AND {only}" if only else "")
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {where} LIMIT :most)"  # noqa: S608
-        return int(self.query(sql, {**(params or {}), **given, "most": most})[0][0])
-
-    def newest(self, table: str, terms: Sequence[str], most: int) -> int:
-        found, params = self.containing(table, terms, every=True)
-        newest = f"SELECT rowid FROM {table} WHERE {found} ORDER BY rowid DESC LIMIT :most"  # noqa: S608
-        rows = self.query(f"SELECT coalesce(min(rowid), 0) FROM ({newest}) x", {**params, "most": most})  # noqa: S608
-        return int(rows[0][0])
-
     def containing(
         self, table: str, terms: Sequence[str], every: bool = False, column: str = ""
     ) -> tuple[str, dict[str, Any]]:
@@ -138,12 +123,6 @@ class SqliteDatabase:
         quoted = ('"' + term.replace("\x00", " ").replace('"', '""') + '"' for term in terms)
         asked = (" AND " if every else " OR ").join(quoted)
         return f"{table} MATCH :match", {"match": f"{column} : ({asked})" if column else asked}
-
-    def nearest(self, *arguments: Any) -> list[tuple[int, float]]:
-        raise NotImplementedError("SQLite has no vectors: see has_nearest")
-
-    def index_vectors(self, owner: int, dimensions: int) -> None:
-        """Vectors are packed into a file by the cache that searches them."""
 
     @property
     def read_only(self) -> bool:
@@ -224,13 +203,6 @@ class SqliteDatabase:
 
     def tables(self) -> dict[str, tuple[str, ...]]:
         return tables_of(self)
-
-    @contextmanager
-    def claimed(self, name: str) -> Iterator[bool]:
-        yield True  # files have one machine, and whoever claims there has a lock file
-
-    def let_read(self, group: str, allowed: bool) -> None:
-        """A file is read by this program alone, which asks the table of grants."""
 
     def overwriting(self) -> SqliteDatabase:
         self.query("PRAGMA secure_delete = ON")

@@ -65,6 +65,11 @@ class Relation(msgspec.Struct, frozen=True):
     project: str = ""  # in which it was stated; a value of one project replaces none of another
 
     @property
+    def value(self) -> str:
+        """What it states of the subject, as a fact's value."""
+        return self.object
+
+    @property
     def text(self) -> str:
         if self.predicate in ("→", "↔"):  # an arrow without a word says no more than that
             return f"{self.subject} {self.predicate} {self.object}"

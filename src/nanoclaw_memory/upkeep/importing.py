@@ -189,7 +189,7 @@ def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_ru
     """Store a relation; returns whether it is new."""
     if dry_run:
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
-        return not any(row.object == fold(one.object) and not row.relation.valid_to for row in known)
+        return not any(row.names[1] == fold(one.object) and not row.item.valid_to for row in known)
     try:
         origin = Origin(f"import {one.source}", by="import")
         new = NewRelation(subject=one.subject, predicate=one.predicate, object=one.object)

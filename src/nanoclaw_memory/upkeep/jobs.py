@@ -203,7 +203,7 @@ def _prune(group: Group, dry_run: bool) -> JobResult:
     if not group.has("facts"):
         return JobResult()
     old = stamp(group.clock.now() - timedelta(days=UNUSED_DAYS))
-    found = [row.fact for row in group.graph.facts.forsaken(FORSAKEN, old, MOST_PRUNED)]
+    found = [row.item for row in group.graph.facts.forsaken(FORSAKEN, old, MOST_PRUNED)]
     if dry_run or len(found) < FEWEST_PRUNED:
         return JobResult(len(found) if dry_run and len(found) >= FEWEST_PRUNED else 0)
     made = group.proposals.propose(

@@ -147,9 +147,9 @@ def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> Non
         return _settle_entries(group, str(payload["older"]), str(payload["newer"]), undo)
     table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
     rows = table.line([fold(str(payload["entity"]))], slot_of(str(payload["key"])))
-    newer = [row.item for row in rows if row.value == payload["newer"] and not row.item.valid_to]
+    newer = [row.item for row in rows if row.item.value == payload["newer"] and not row.item.valid_to]
     for row in rows:
-        if newer and row.value == payload["older"] and bool(row.item.valid_to) == undo:
+        if newer and row.item.value == payload["older"] and bool(row.item.valid_to) == undo:
             end = None if undo else newer[0].valid_from
             with group.database("facts").transaction():
                 table.retire(row.item.id, end, None if undo else newer[0].id)
