@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import threading
 import time
+import weakref
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -152,8 +154,26 @@ def test_ten_thousand_sessions_keep_few_memories_and_files_open(pool):
         assert all(one.result(60).exists for one in found)
     assert threading.active_count() - started <= MAX_THREADS
     assert len(list(Path("/proc/self/fd").iterdir())) - files <= 20 * MAX_THREADS
-    (worker,) = (one for _, one in pool._workers.values())
-    assert len(worker.submit("x", lambda own: own._local.own.sessions, 0.0).result(60)) <= MAX_SESSIONS
+    scope = Scope(session_id="x")
+    assert len(pool.submit_to_worker(scope, lambda own: own._local.own.sessions).result(60)) <= MAX_SESSIONS
+
+
+def test_what_a_closed_session_had_open_is_free_at_once(pool):
+    closed = []
+
+    def turn(memory):
+        memory.before_turn("Which harbour gate opens at nine?")
+        memory.search("harbour", fast=True)
+        closed.append(weakref.ref(memory.group))
+
+    gc.disable()
+    try:
+        for number in range(MAX_SESSIONS + 20):
+            pool.submit(Scope(session_id=f"session-{number}"), turn, asked_at=None).result(60)
+        left = sum(one() is not None for one in closed)
+    finally:
+        gc.enable()
+    assert left <= MAX_SESSIONS
 
 
 def test_of_an_mcp_client_that_asks_and_never_reads_no_more_is_read():

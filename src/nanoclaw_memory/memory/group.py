@@ -75,8 +75,16 @@ class Group:
         self.resources.close()
 
     def close(self) -> None:
-        """Stop what this scope started; the shared resources stay open."""
+        """Stop what this scope started; the shared resources stay open.
+
+        Its services refer to it: a server has too many sessions to leave these circles to the garbage collector.
+        """
         self._closing.close()
+        self._shared_chats = None
+        for name in [
+            name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)
+        ]:
+            del self.__dict__[name]
 
     def in_session(self, session_id: str, project: str, client: str) -> Group:
         """The same group as a client's session in a project sees it; shares everything that is open."""

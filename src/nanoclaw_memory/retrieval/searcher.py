@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, tzinfo
 
 import msgspec
@@ -83,7 +83,11 @@ class Searcher:
 
     def search(self, question: Question) -> Ranking:
         """What answers the question: nothing when nothing does."""
-        ranked = self.rank(question)
+        degraded = self._refresh(question)
+        with self.index.passages.search.settled():
+            return self._answered(question, self._rank(question, degraded))
+
+    def _answered(self, question: Question, ranked: Ranking) -> Ranking:
         if not ranked.evidence.enough:
             return Ranking([], ranked.evidence, ranked.degraded)
         found = _distinct(question.text, _answering(question.text, ranked.found))
@@ -108,8 +112,7 @@ class Searcher:
 
     def rank(self, question: Question) -> Ranking:
         """Every candidate in order, and what speaks for the best."""
-        sources = question.wanted.sources if question.wanted else None
-        degraded = self._refresh(question, sources)
+        degraded = self._refresh(question)
         with self.index.passages.search.settled():
             return self._rank(question, degraded)
 
@@ -128,7 +131,9 @@ class Searcher:
 
     def consider(self, question: Question, need: float) -> Considered:
         """What may help with a message, most helpful first, and how probable it is that anything does."""
-        degraded = self._refresh(question, None)  # of every source: others of the turn need not do it again
+        degraded = self._refresh(
+            question, every=True
+        )  # of every source: others of the turn need not do it again
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = _said_once(question.text, self._ranked(question, pool))
@@ -139,8 +144,9 @@ class Searcher:
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
         return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded)
 
-    def _refresh(self, question: Question, sources: Collection[str] | None) -> list[str]:
+    def _refresh(self, question: Question, every: bool = False) -> list[str]:
         """Take in what changed; what is indexed answers when that cannot be done."""
+        sources = question.wanted.sources if question.wanted and not every else None
         try:
             return self.index.refresh(embed=not question.fast, sources=sources, quiet=not question.searched)
         except CorruptDatabase:  # the index itself
@@ -308,9 +314,8 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     if not copied and len({one.stored.source for one in ranked}) < 2:
         return list(ranked)
     kept: list[tuple[str, str, Candidate]] = []
-    repeated: dict[
-        tuple[str, str], int
-    ] = {}  # where a source's text of more than a few words is among the kept
+    # Where a source's text of more than a few words is among the kept.
+    repeated: dict[tuple[str, str], int] = {}
     lines = {
         f"{one.stored.path}:{number}": one
         for one in ranked
@@ -323,11 +328,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
         before = repeated.get((source, text), len(kept))
         same = lines.get(passage.reference) or next(
-            (
-                one
-                for of, other, one in kept[:before]
-                if of != source and (text in other or other in text) and _same(question, text, other)
-            ),
+            (one for of, other, one in kept[:before] if of != source and _same(question, text, other)),
             kept[before][2] if before < len(kept) else None,
         )
         if same is not None:
@@ -352,10 +353,12 @@ def _preference(one: Candidate) -> int:
 
 
 def _same(question: str, one: str, other: str) -> bool:
-    if one == other:
+    shorter, longer = (one, other) if len(one) < len(other) else (other, one)
+    if shorter not in longer:
+        return False
+    if len(shorter) == len(longer):
         return True
-    shorter, longer = sorted((one, other), key=len)
-    if shorter not in longer or shorter.count(" ") <= SHORTEST:
+    if shorter.count(" ") <= SHORTEST:
         return False
     return ranking.covered(question, longer) <= ranking.covered(question, shorter)
 

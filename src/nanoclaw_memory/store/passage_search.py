@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +14,9 @@ from nanoclaw_memory.caches import Kept
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -310,30 +312,35 @@ class PassageSearch:
         return self.database.match("passages_fts", terms, limit, only, params, newest)
 
     def _best(
-        self, terms: Sequence[str], limit: int, excluded: Iterable[int]
+        self, terms: Sequence[str], limit: int, excluded: Sequence[int]
     ) -> list[tuple[int, float]] | None:
         """The same of any term, from what is kept of each: SQLite's score is their sum. None where one is common."""
-        scores: dict[int, float] = {}
-        for term in terms:
-            kept = self.unchanged(("scores", term), self._scores, term)
-            if not kept:
-                return None
-            for number, score in zip(*kept, strict=True):
-                scores[number] = scores.get(number, 0.0) + score
-        for number in excluded:
-            scores.pop(number, None)
-        least = sorted(scores.values(), reverse=True)[:limit][-1:]
-        best = [(number, score) for number, score in scores.items() if score >= least[0]]
-        return sorted(best, key=lambda one: (-one[1], one[0]))[:limit]
+        import numpy as np
 
-    def _scores(self, term: str) -> tuple[array[Any], ...]:
+        kept = [self.unchanged(("scores", term), self._scores, term) for term in terms]
+        if not kept or not all(kept):
+            return None
+        found, places = np.unique(np.concatenate([ids for ids, _ in kept]), return_inverse=True)
+        scores = np.bincount(places, np.concatenate([own for _, own in kept]))
+        if excluded:
+            left = ~np.isin(found, np.array(excluded))
+            found, scores = found[left], scores[left]
+        if len(scores) > limit:  # those with the score of the last one take part: the first of them stay
+            best = scores >= np.partition(scores, -limit)[-limit]
+            found, scores = found[best], scores[best]
+        order = np.argsort(-scores, kind="stable")[:limit]  # found is in the order of ids
+        return list(zip(found[order].tolist(), scores[order].tolist(), strict=True))
+
+    def _scores(self, term: str) -> tuple[NDArray[Any], ...]:
         """The passages that contain a term, and its score in each; nothing for a common one."""
         found, params = self.database.containing("passages_fts", [term])
         sql = f"SELECT rowid, -rank FROM passages_fts WHERE {found} LIMIT {COMMON + 1}"  # noqa: S608
         rows = self.database.query(sql, params)
         if len(rows) > COMMON:
             return ()
-        return array("q", (row[0] for row in rows)), array("d", (row[1] for row in rows))
+        import numpy as np
+
+        return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
 
     def rarest(self, terms: Sequence[str], most: int) -> str:
         """Of terms that at least so many passages contain each the one whose last ones reach back furthest."""

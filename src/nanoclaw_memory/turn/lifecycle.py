@@ -247,9 +247,10 @@ class TurnLifecycle:
         return self.pipeline.session_end(self.context.scope, self.context.clock.now())
 
     def close(self) -> None:
-        """Stop the plugins, if any were started."""
-        if "pipeline" in self.__dict__:
-            self.pipeline.close()
+        """Stop the plugins, if any were started, and let go of what they recalled."""
+        self.context.new_turn()
+        if pipeline := self.__dict__.pop("pipeline", None):
+            pipeline.close()
 
     def _unforgotten(self, text: str) -> Admitted:
         return self.context.intake.unforgotten(text, "turn")

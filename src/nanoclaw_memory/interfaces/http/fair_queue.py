@@ -13,6 +13,7 @@ import msgspec
 from nanoclaw_memory.errors import ServerBusy
 
 MAX_WAITING = 256
+LATER = object()  # what work returns that leaves its future to somebody else
 
 
 class QueuedWork(msgspec.Struct, frozen=True, eq=False):
@@ -27,9 +28,12 @@ class QueuedWork(msgspec.Struct, frozen=True, eq=False):
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            self.future.set_result(self.work())
+            found = self.work()
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it
             self.future.set_exception(error)
+        else:
+            if found is not LATER:
+                self.future.set_result(found)
 
 
 class FairQueue:

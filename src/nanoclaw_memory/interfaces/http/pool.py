@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError, SettingsError
-from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, QueuedWork
+from nanoclaw_memory.interfaces.http.fair_queue import LATER, FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion, Readers
 from nanoclaw_memory.interfaces.http.tokens import role_of
 from nanoclaw_memory.memory import Memory
@@ -61,16 +62,12 @@ class MemoryWorker:
         self._threads: list[threading.Thread] = []
         self._local = threading.local()
 
-    def submit(
-        self, client: Hashable, work: Callable[[MemoryWorker], T], asked_at: float | None
-    ) -> Future[T]:
-        """Queue work of a client for the next thread that is free; `asked_at` is when a question came in."""
-        job = QueuedWork(lambda: work(self), Future(), asked_at)
+    def submit(self, client: Hashable, job: QueuedWork) -> None:
+        """Queue work of a client for the next thread that is free."""
         self._jobs.put(client, job)
         if self._jobs.idle < 0 and len(self._threads) < self._most:
             self._threads.append(threading.Thread(target=self._serve, name="memory"))
             self._threads[-1].start()
-        return job.future
 
     def session(self, scope: Scope) -> Memory:
         """The memory of a scope's session in its project; only for work in a thread of the worker's."""
@@ -151,12 +148,26 @@ class MemoryPool:
     ) -> Future[T]:
         """Queue a question that another process may answer, if one is free when its turn comes."""
 
-        def ask(worker: MemoryWorker) -> T:
-            alone = asked.scope.client in self.logins  # other processes do not know the role's password
-            answered = None if alone else self._readers.answer(asked)
-            return work(worker.session(asked.scope)) if answered is None else convert(answered)
+        future: Future[T] = Future()
 
-        future = self.submit_to_worker(asked.scope, ask, None, asked.asked_at)
+        def answered(found: ReaderAnswer | None) -> None:
+            if found is not None:
+                future.set_result(convert(found))
+                return
+            try:  # the process has ended
+                again = self.submit(asked.scope, work, asked_at=asked.asked_at)
+            except NanoClawError as error:
+                future.set_exception(error)
+            else:
+                again.add_done_callback(partial(_pass_on, future))
+
+        def ask(worker: MemoryWorker) -> Any:
+            alone = asked.scope.client in self.logins  # other processes do not know the role's password
+            if not alone and self._readers.ask(asked, answered):
+                return LATER
+            return work(worker.session(asked.scope))
+
+        self.submit_to_worker(asked.scope, ask, None, asked.asked_at, future)
         self._readers.crowded(self._waiting())
         return future
 
@@ -170,11 +181,14 @@ class MemoryPool:
         work: Callable[[MemoryWorker], T],
         directory: Path | None = None,
         asked_at: float | None = None,
+        future: Future[T] | None = None,
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
+        future = Future() if future is None else future
         with self._lock:
             worker, retired = self._worker(scope, directory)
-            future = worker.submit((scope.client, scope.session_id), work, asked_at)
+            job = QueuedWork(lambda: work(worker), future, asked_at)
+            worker.submit((scope.client, scope.session_id), job)
             self._retire(retired)
         return future
 
@@ -256,6 +270,13 @@ class MemoryPool:
         workers = [worker for _, worker in self._workers.values()]
         self._workers.clear()
         return workers
+
+
+def _pass_on(future: Future[Any], done: Future[Any]) -> None:
+    if error := done.exception():
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
 
 
 def _share(files: int, each: int, most: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import select
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,14 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.http.api import answer, failure
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.http.pool import MemoryPool, collect_less
-from nanoclaw_memory.interfaces.http.readers import IDLE_SECONDS, ReaderAnswer, ReaderQuestion, receive, send
+from nanoclaw_memory.interfaces.http.readers import (
+    IDLE_SECONDS,
+    READY,
+    ReaderAnswer,
+    ReaderQuestion,
+    receive,
+    send,
+)
 
 
 def main() -> None:
@@ -24,12 +31,14 @@ def main() -> None:
     collect_less()
     source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    send(out, b"ready")
-    while select.select([source], [], [], IDLE_SECONDS)[0]:
+    send(out, READY)
+    while True:
+        signal.alarm(IDLE_SECONDS)  # which ends the process
         try:
             asked = msgspec.msgpack.decode(receive(source), type=ReaderQuestion)
         except ValueError:
             break
+        signal.alarm(0)
         operation = known[asked.operation]
         work = partial(answer, operation, arguments=operation.check(asked.given))
         try:

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +18,9 @@ from nanoclaw_memory.types import Scope
 
 MOST = 3
 IDLE_SECONDS = 60  # without a question, after which a process ends
+GRACE_SECONDS = 10  # for what a process has been given, when the server ends
+AHEAD = 3  # questions that a process is given at a time: it need not wait for the next one
+READY = b"ready"
 CROWD = 6  # questions that wait, from which one more process is worth its start
 # What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
 OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
@@ -37,6 +42,58 @@ class ReaderAnswer(msgspec.Struct, frozen=True):
     body: bytes
 
 
+Answered = Callable[[ReaderAnswer | None], None]
+
+
+class ReaderProcess:
+    """One process and the questions it was given; its answers come in their order."""
+
+    def __init__(self, home: Path) -> None:
+        answer = "from nanoclaw_memory.interfaces.http.reader import main; main()"
+        command = [sys.executable, "-c", answer, str(home)]
+        # A session of its own: Ctrl-C at the server's terminal ends the server, and that ends the process.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self.is_open = False
+        self._given: deque[Answered] = deque()
+        self._lock = threading.Lock()
+
+    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
+        """Give it a question, unless it has enough; `answered` gets None if it ends before it answers."""
+        with self._lock:
+            if not self.is_open or len(self._given) >= AHEAD:
+                return False
+            self._given.append(answered)
+            with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
+                send(self.process.stdin, msgspec.msgpack.encode(asked))
+            return True
+
+    def receive(self) -> None:
+        """Pass on its answers until it ends."""
+        with suppress(OSError, ValueError):
+            self.is_open = receive(self.process.stdout) == READY
+            while True:
+                found = msgspec.msgpack.decode(receive(self.process.stdout), type=ReaderAnswer)
+                self._given.popleft()(found)
+        with self._lock:
+            self.is_open = False
+        self.process.kill()  # it only reads, or writes in transactions
+        self.process.wait()
+        for stream in filter(None, (self.process.stdin, self.process.stdout)):
+            with suppress(OSError):  # what was not sent
+                stream.close()
+        for answered in self._given:
+            answered(None)
+
+    def close(self) -> None:
+        """Give it nothing more: it answers what it has, and ends."""
+        assert self.process.stdin is not None
+        with self._lock, suppress(OSError):
+            self.is_open = False
+            self.process.stdin.close()
+
+
 class Readers:
     """The processes of one server; started when questions queue up, ended by themselves when they are idle."""
 
@@ -44,73 +101,45 @@ class Readers:
         self._home = home
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._most = min(MOST, cores - 1) if most is None else most
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._free: list[subprocess.Popen[bytes]] = []
-        self._starting = self._closed = False
+        self._running: dict[threading.Thread, ReaderProcess | None] = {}
+        self._closed = False
         self._guard = threading.Lock()
 
     def crowded(self, waiting: int) -> None:
         """So many questions wait: start one more process if that is worth it; nobody waits for it."""
         with self._guard:
-            wanted = waiting >= CROWD and len(self._processes) < self._most
-            if wanted and not self._starting and not self._closed:
-                self._starting = True
-                threading.Thread(target=self._start, name="reader", daemon=True).start()
+            starting = any(one is None or not one.is_open for one in self._running.values())
+            if waiting >= CROWD and len(self._running) < self._most and not starting and not self._closed:
+                thread = threading.Thread(target=self._run, name="reader", daemon=True)
+                self._running[thread] = None
+                thread.start()
 
-    def answer(self, asked: ReaderQuestion) -> ReaderAnswer | None:
-        """The answer of a process that is free; None when none is, or it has ended."""
-        with self._guard:
-            process = self._free.pop() if self._free else None
-        if process is None:
-            return None
-        try:
-            send(process.stdin, msgspec.msgpack.encode(asked))
-            found = msgspec.msgpack.decode(receive(process.stdout), type=ReaderAnswer)
-        except (OSError, ValueError):  # it has ended; whoever asks answers the question here
-            self._drop(process)
-            return None
-        with self._guard:
-            self._free.append(process)
-        return found
+    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
+        """Give a question to a process; False when all have enough."""
+        return any(one.ask(asked, answered) for one in list(self._running.values()) if one is not None)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes; what they have been given is answered."""
         with self._guard:
             self._closed = True
-            processes = list(self._processes)
-        for process in processes:
-            self._drop(process)
+            running = dict(self._running)
+        for process in filter(None, running.values()):
+            process.close()
+        for thread, one in running.items():
+            thread.join(GRACE_SECONDS)
+            if thread.is_alive() and one is not None:
+                one.process.kill()
 
-    def _start(self) -> None:
-        answer = "from nanoclaw_memory.interfaces.http.reader import main; main()"
-        command = [sys.executable, "-c", answer, str(self._home)]
-        # A session of its own: Ctrl-C at the server's terminal ends the server, and that ends the process.
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        with self._guard:
-            self._processes.append(process)
-            self._starting = False
+    def _run(self) -> None:
+        own = threading.current_thread()
         try:
-            receive(process.stdout)  # it is ready
-        except (OSError, ValueError):
-            self._drop(process)
-            return
-        with self._guard:
-            self._free.append(process)
-            closed = self._closed
-        if closed:
-            self._drop(process)
-
-    def _drop(self, process: subprocess.Popen[bytes]) -> None:
-        with self._guard:
-            self._processes = [one for one in self._processes if one is not process]
-            self._free = [one for one in self._free if one is not process]
-        process.kill()  # it only reads, or writes in transactions
-        process.wait()
-        for stream in filter(None, (process.stdin, process.stdout)):
-            with suppress(OSError):  # what was not sent
-                stream.close()
+            process = ReaderProcess(self._home)
+            with self._guard:
+                self._running[own] = process
+            process.receive()
+        finally:
+            with self._guard:
+                del self._running[own]
 
 
 def send(stream: IO[bytes] | None, frame: bytes) -> None:

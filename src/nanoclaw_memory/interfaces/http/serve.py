@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
+LARGE_BLOCK = 256 * 1024  # bytes, from which on memory is given back as soon as it is free
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,12 +224,18 @@ def _bound(address: str, port: int) -> socket.socket:
 
 
 def _limit_allocator() -> None:
-    """Keep the C library from making a heap for each thread: it never returns their memory."""
+    """Keep the C library from holding on to memory that is free.
+
+    It would make a heap for each thread, and take ever larger blocks from a heap that it cannot give back.
+    """
     import ctypes
 
-    arena_max = -8  # glibc's M_ARENA_MAX
+    arena_max, mmap_threshold, trim_threshold = -8, -3, -1  # glibc's names for its options
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(arena_max, 1)
+        library = ctypes.CDLL(None)
+        library.mallopt(arena_max, 1)
+        library.mallopt(mmap_threshold, LARGE_BLOCK)
+        library.mallopt(trim_threshold, LARGE_BLOCK)
 
 
 def mcp_servers(pool: MemoryPool) -> dict[str, MCPServer]:
