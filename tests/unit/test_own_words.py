@@ -50,6 +50,15 @@ def test_a_long_quotation_is_left_out_and_a_quoted_word_is_kept():
     assert own_words('Write "colour", not "color"') == 'Write "colour", not "color"'
 
 
+def test_a_long_quotation_in_any_marks_and_script_is_left_out():
+    for opened, closed in ("`", "`"), ("「", "」"), ("『", "』"), ("‹", "›"), ("‚", "‘"):
+        assert (
+            own_words(f"explain {opened}never enter here without a wristband and pay{closed}") == "explain …"
+        )
+    assert own_words("翻訳して「請求書は必ず港の事務所のキロンに送ってください」") == "翻訳して…"
+    assert own_words("`npm test` is what I run, not `npm check`").count("`") == 4
+
+
 def test_a_list_a_time_and_a_name_with_a_colon_are_a_persons_own():
     for own in ("- use tabs\n- no emojis", "At 9:30 I leave.\nBe brief.", "One thing: no jargon\nThat's all"):
         assert own_words(own) == own

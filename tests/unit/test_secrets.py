@@ -617,10 +617,38 @@ def test_a_password_that_stands_like_a_package_is_still_masked():
 
 
 @pytest.mark.parametrize(
-    "line", ["the staging cluster moved, it's kestrel-stg-2.fra now", "grafana moved, it's grafana-kx-7 now"]
+    "line",
+    [
+        "the staging cluster moved, it's kestrel-stg-2.fra now",
+        "grafana moved, it's grafana-kx-7 now",
+        "the secret store moved, it's vault-eu-2 now",
+        "our password manager moved, it's vaultwarden-fra-3 now",
+        "the password vault is vault-kx-7.fra",
+        "the credentials bucket is s3-creds-eu-2",
+        "the key server moved, it's kms-eu-west-3b now",
+    ],
 )
 def test_the_name_of_a_machine_is_no_credential(line):
     assert mask(line) == (line, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#define lh_free OPENSSL_LH_free",
+        "* For new encrypted directories, use fscrypt_policy_v2 instead.",
+        "use constant iterator_class => 'TAP::Parser::Iterator::Stream';",
+    ],
+)
+def test_the_name_of_a_piece_of_a_program_is_no_credential(line):
+    assert mask(line) == (line, 0)
+
+
+@pytest.mark.parametrize(
+    "line", ["the password manager password is vault-kx-7", "front door changed, it's otter_lamp_7 now"]
+)
+def test_the_form_of_a_name_hides_no_credential_that_the_text_names(line):
+    assert "[redacted" in mask(line)[0]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from nanoclaw_memory.intake.secret_names import (
     line_end,
     lines_with_names,
     name_at,
+    names_keeper,
 )
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -26,6 +27,7 @@ from nanoclaw_memory.intake.secret_values import (
     WORD,
     is_code,
     is_grouped,
+    is_host,
     is_passphrase,
     is_reference,
     quality,
@@ -204,7 +206,8 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
     of_hash = _OF_A_HASH.search(text[max(0, name.start - 30) : name.start])
     if of_hash:
         return looked_at
-    if value := _value_announced(name, text) or _value_near(name, text):
+    value = _value_announced(name, text) or _value_near(name, text)
+    if value and not (is_host(value.text) and names_keeper(text, name.end)):
         yield value.start, value.end
     if name.by_people:
         yield from find_told(name, text)

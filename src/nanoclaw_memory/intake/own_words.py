@@ -28,6 +28,7 @@ _LEFT_OVER = regex(r"\A.*</[A-Za-z][\w-]*\s*>", re.DOTALL)  # an element that wa
 _FENCE = regex(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _QUOTE = regex(
     r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\"\n]*)[“”\"]|«([^»\n]*)»|»([^«\n]*)«|‘([^’\n]*)’(?!\w)|"
+    r"`([^`\n]*)`|「([^」\n]*)」|『([^』\n]*)』|‹([^›\n]*)›|›([^‹\n]*)‹|‚([^‘’\n]*)[‘’]|"
     r"(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))*)'(?!\w)"
 )
 _QUOTED_LINE = regex(r"\s*>|(?: {4}|\t)|\$ ")
@@ -42,15 +43,26 @@ _SALUTATION = regex(
 )
 _STAMPED = regex(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
 _SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
+_TERMINAL = "\x1b"  # nobody types it: a line with it was copied
 _MACHINE = regex(
     r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
     r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |[+-]{3} [ab]/|"
-    r"\s*[{}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]"
+    rf"\s*[{{}}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]|.*{_TERMINAL}"
 )
-# "Summarize this: …"; a few words before a colon and a sentence after it.
-_INTRODUCED = regex(rf"^([^:\n]{{1,120}}:)[ \t]+(?:\S+[ \t]+){{{FEW_WORDS - 1},}}\S.*", re.MULTILINE)
+_UNSPACED = r"[^\x00-\u2fff]{8}"  # as long as a few words, in a script without blanks
+_FEW = rf"(?:(?:\S+[ \t]+){{{FEW_WORDS - 1},}}\S|{_UNSPACED})"
+# "Summarize this: …"; a few words before a colon, of whatever width, and a sentence after it.
+_INTRODUCED = regex(rf"^([^:：∶\n]{{1,120}}(?:[:∶][ \t]|：))[ \t]*{_FEW}.*", re.MULTILINE)
+# "Proofread this — …", "translate (…)": what stands before such a sign may ask something of the text behind it.
+_SIGN = regex(
+    rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
+    rf"[\[{{(]\s*(?:(?:[^\s\])}}]+[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
+)
+_LONG_UNSPACED = regex(rf"(?:{_UNSPACED}){{2}}")
 _LONG_LINE = regex(rf".{{{LONG},}}")
-_MARKS = frozenset('\n\t<>`~:"“„«»‘$|{}[]')  # without any of these, nothing of it shows
+_MARKS = frozenset(
+    f'\n\t<>`~:：∶"“„«»‘‚‹›「『$|{{}}[]{_TERMINAL}'
+)  # without any of these, nothing of it shows
 
 
 class OwnWords(msgspec.Struct, frozen=True):
@@ -112,13 +124,19 @@ def read(
     return OwnWords(_QUOTE.sub(_short_quote, kept).strip(), kept, rest, frozenset(foreign | blank), alone)
 
 
+def before_sign(own: str) -> str:
+    """The words before the first sign that parts a request from the text it is about; empty where there is none."""
+    sign = _SIGN.search(own)
+    return own[: sign.start()].strip() if sign else ""
+
+
 def _nothing(found: re.Match[str]) -> str:
     """Nothing, in as many lines."""
     return " " + "\n" * found[0].count("\n")
 
 
 def _short_quote(found: re.Match[str]) -> str:
-    return "…" if len(found[0].split()) >= LONG_QUOTE else found[0]
+    return "…" if len(found[0].split()) >= LONG_QUOTE or _LONG_UNSPACED.search(found[0]) else found[0]
 
 
 def _foreign(lines: Sequence[str]) -> set[int]:

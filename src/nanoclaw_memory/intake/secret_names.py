@@ -108,9 +108,22 @@ _WITH_USER = verbose(
 _NETWORKS = verbose(r"(?<![^\W\d_])(?:wi-?fi|wlan|router|hotspot|ssid)(?![^\W\d_])")
 
 
+# The password vault, a token server: what follows is where credentials are, and may be a machine's name.
+_KEEPER = verbose(
+    r"""s?[ ](?:vault|stor(?:e|age)|manager|server|service|host|machine|database|db|bucket|repo(?:sitory)?|node|cluster|broker
+    |provider|system)s?(?![a-z])"""
+)
+
+
+def names_keeper(text: str, end: int) -> bool:
+    """Whether the word for a credential that ends here is only said of a machine or a program."""
+    return _KEEPER.match(text, end) is not None
+
+
 def opens_something(text: str) -> bool:
     """Whether a text names a credential, a door, a way to sign in, or a network: a name in it may be a passphrase."""
-    return any(pattern.search(text) is not None for pattern in (NAME, _PLACES, _NETWORKS))
+    named = any(not names_keeper(text, found.end()) for found in NAME.finditer(text))
+    return named or any(pattern.search(text) is not None for pattern in (_PLACES, _NETWORKS))
 
 
 class CredentialName(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,7 +50,9 @@ _CODE = verbose(
 # A coordinate of Maven or Gradle; a repository at a commit, as workflows pin their actions.
 _DEPENDENCY = verbose(r"[a-z][\w-]*(?:\.[\w-]+)+:[\w.-]+:\d[\w.+-]*|[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40}")
 # Lower-case words that end in a number, as machines are called: api-fra-2, db-3.internal.
-_HOST = verbose(r"(?-i:[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*-\d{1,3}(?:\.[a-z0-9-]+)*)")
+_HOST = verbose(r"(?-i:[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*-\d{1,3}[a-z]?(?:\.[a-z0-9-]+)*)")
+# Parts joined as programs join names: lh_node_stats, TAP::Parser, foo.f90.
+_NAMED = verbose(r"(?:[a-z$]+\d{0,3}|\d{1,2})(?:(?:_|::|\.|/)+(?:[a-z$]+\d{0,3}[a-z]{0,4}|\d{1,3}|v\d))+")
 # Parts of identifiers and of adjectives: a name with one of them is no passphrase.
 _NAMING = verbose(
     r"""^(?:pass\w*|pwd?|pw|secrets?|tokens?|keys?|cred\w*|auth\w*|users?|names?|ids?|api|app|my|our|your|the|new|old|test
@@ -119,6 +121,11 @@ def is_dependency(value: str) -> bool:
 def is_host(value: str) -> bool:
     """Whether a value may be the name of a machine; a passphrase may look the same."""
     return _HOST.fullmatch(value) is not None
+
+
+def is_name(value: str) -> bool:
+    """Whether a value may be the name of a machine, or of a piece of a program; a passphrase may look the same."""
+    return is_host(value) or _NAMED.fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:

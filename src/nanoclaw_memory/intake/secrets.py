@@ -24,7 +24,7 @@ from nanoclaw_memory.intake.secret_values import (
     STRONG,
     entropy,
     is_dependency,
-    is_host,
+    is_name,
     is_passphrase,
     is_placeholder,
     is_random,
@@ -148,7 +148,7 @@ def _scored(text: str) -> list[Secret]:
         if not is_placeholder(text[start:end])
         and not is_reference(text[start:end])
         and not is_dependency(text[start:end])
-        and (not is_host(text[start:end]) or opens_something(text))
+        and (not is_name(text[start:end]) or opens_something(text))
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
     ]
 

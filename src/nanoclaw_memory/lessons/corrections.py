@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.intake.own_words import own_words
+from nanoclaw_memory.intake.own_words import before_sign, own_words
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences, words
 
@@ -59,6 +59,13 @@ def find(message: str) -> list[Correction]:
         if best is not None and best.weight >= THRESHOLD:
             found.append(best)
     return sorted(found, key=lambda one: -one.weight)
+
+
+def asks_of(own: str) -> bool:
+    """Whether words that neither teach, deny nor greet stand before a sign, as in "proofread this — …"."""
+    asked = before_sign(own)
+    plain = _plain(f"{asked}, ")
+    return bool(plain) and not (_ONLY_NO.match(plain) or find(asked) or is_praise(asked))
 
 
 def is_ruled_out(message: str) -> bool:

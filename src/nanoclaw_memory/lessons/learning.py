@@ -199,7 +199,8 @@ def by_rules(message: str, before: str) -> Teaching | None:
     general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
     why = _reasons(found, rule, bool(before) and _contradicts(found))
-    return Teaching(lesson, reach, bool(rule) or found[0].weight >= ACTIVE_FROM, why, not own.alone)
+    beside = not own.alone or corrections.asks_of(own.text)
+    return Teaching(lesson, reach, bool(rule) or found[0].weight >= ACTIVE_FROM, why, beside)
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
@@ -232,7 +233,8 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     kind = "states something; " if states else ""
     why = f"judge: correction {probability:.2f}, reach {reach}; {kind}{_reasons(plain, rule, corrects)}"
     words = corrections.worded(_taught(judge, own, before))
-    return Teaching(words, reach, True, why.rstrip("; "), not read_as.alone, states)
+    beside = not read_as.alone or corrections.asks_of(own)
+    return Teaching(words, reach, True, why.rstrip("; "), beside, states)
 
 
 def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool) -> str:

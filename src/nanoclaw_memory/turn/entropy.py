@@ -94,7 +94,7 @@ def measure(
     if agent and brief and len(agent) >= LONG:
         parts["long answer"] = WEIGHTS["long answer"]
     correction = {"correction": WEIGHTS["correction"]}
-    if total(parts | correction) >= least and corrections.find(user):
+    if total(parts | correction) >= least and corrections.find(user) and not corrections.asks_of(user):
         return correction | parts
     return parts
 

@@ -272,8 +272,8 @@ class TurnLifecycle:
 
 
 def _plain(text: str) -> str:
-    """One side of an exchange without our blocks, of bounded length."""
-    plain = blocks.strip(text).strip().replace("\x00", "")
+    """One side of an exchange without our blocks, its lines ended in one way, of bounded length."""
+    plain = "\n".join(blocks.strip(text).strip().replace("\x00", "").splitlines())
     if len(plain) > MAX_SIDE:
         plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"
     return plain
