@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("constraints.json")
 MOST, SCALE = 40.0, 127  # the largest weight, and its code
-ASKED, STATED = 0.4, 0.4  # probabilities from which a message asks, and a passage binds
+ASKED, STATED = 0.4, 0.6  # probabilities from which a message asks, and a passage binds
 EACH = 12  # passages of a subject that are looked at
 
 
