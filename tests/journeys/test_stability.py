@@ -1,4 +1,4 @@
-"""What a session is told about itself: values that the record has otherwise, loops, unrest, anchors, topics."""
+"""What a session is told about itself: values that the record has otherwise, loops, unrest, topics; and what binds a person."""
 
 from __future__ import annotations
 
@@ -129,13 +129,28 @@ def test_a_session_that_cannot_leave_a_topic_is_told_once(memory: Memory, clock:
     assert "backfill" in told(memory, "ok") and "fixated" not in told(memory, "ok")
 
 
-def test_an_anchor_is_held_where_it_applies_and_only_there(
-    open_memory: Callable[..., Memory], memory: Memory
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        ("I'm a diabetic, by the way", "What should we cook tonight?"),
+        ("ich esse übrigens kein Gluten, Zöliakie", "what should I cook for the team dinner on Friday?"),
+        ("I can't do stairs since my hip operation", "find us a hotel in Lisbon"),
+        ("meine Tochter hat Angst vor Hunden", "shall we visit friends who keep three dogs?"),
+    ],
+)
+def test_what_binds_a_person_comes_in_any_session_that_asks_for_what_it_bears_on(
+    open_memory: Callable[..., Memory], models_dir: Path, stated: str, asked: str
 ):
-    memory.after_turn("I'm a diabetic, by the way", "Noted, thank you.")
+    memory = open_memory(session="then", embeddings__modelPath=str(models_dir / "multilingual-e5-small"))
+    memory.init()
+    memory.after_turn("The staging cluster moved to Frankfurt", "Noted.")
+    memory.after_turn(stated, "Noted, thank you.")
+    memory.after_turn("We use Kafka for the events of the shop", "Noted.")
+    memory.index()
     memory.group.resources.resident = True
-    assert "diabetic" in told(memory, "What should we cook tonight?")
-    assert "diabetic" not in told(memory, "What is the capital of Mongolia?")
+    assert stated in told(memory.for_session("dinner"), asked)
+    for other in ("fix the typo in the README", "why is the build red?", "What is the capital of Mongolia?"):
+        assert stated not in told(memory.for_session(other), other)
 
 
 def test_only_principles_from_which_an_answer_slipped_are_reported(memory: Memory, home: Path):

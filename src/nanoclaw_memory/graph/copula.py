@@ -149,6 +149,8 @@ class CopulaReader(SubjectReader):
         name, _ = name_at(rest)
         name = name.split(" (")[0]
         phrase, after = phrase_at(rest, 6)
+        if after.startswith(("by ", "von ", "vom ")) and is_name(name_at(after.partition(" ")[2])[0]):
+            return ""  # "deployments are done by Halina": what is done, and by whom, is no value
         if name and len(name.split()) >= len(phrase.split()):
             return name
         known = stemmed(key.split()[-1]) in concepts() or stemmed(key) in concepts()
@@ -160,6 +162,9 @@ class CopulaReader(SubjectReader):
         entity = subject.entity
         german = predicate == "ist"
         trait = rest.casefold() in wording.TRAITS
+        if entity == self.user and self.talk and _is_full_name(rest):
+            yield Triple("fact", entity, "name", rest)  # "Hi, I'm Meike Harms"
+            return
         if entity == self.user and (is_name(rest) or typed(rest)) and not trait:
             return
         if self.talk and entity == self.user and not self._is_lasting(rest):
@@ -270,6 +275,14 @@ class CopulaReader(SubjectReader):
         from_there = re.match(r"(?:from|aus|of|von) (?P<where>.+)$", after)
         ends = not after or after[0] == "(" or (from_there and is_name(from_there["where"]))
         return phrase if thing and is_name(phrase) and ends else ""
+
+
+def _is_full_name(text: str) -> bool:
+    """Whether somebody gives first and last name: "Meike Harms", not "Head of Sales", "Team Lead" or "Portuguese"."""
+    tokens = text.split(" ")
+    plain = all(token.replace("-", "").isalpha() and token[1:] != token[1:].upper() for token in tokens)
+    titled = any(wording.is_role(token) or token.casefold() in wording.TRAITS for token in tokens)
+    return len(tokens) in (2, 3) and is_name(text, 3) and plain and not titled
 
 
 def _may_be_aged(entity: str, age: str) -> bool:

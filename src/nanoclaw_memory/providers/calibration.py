@@ -18,6 +18,7 @@ class Calibration(msgspec.Struct, frozen=True):
     same_subject: float = 0.45  # share from which it surely is, even where words say nothing
     lesson_near: float = 0.34  # share from which meaning alone calls for a lesson
     lesson_far: float = 0.24  # share below which a single word does not
+    binds: bool = False  # the heads of `retrieval/constraints.json` read its vectors
     duplicate: float = 0.92  # cosine from which two entries may say the same
     near_unmeasured: float = 0.5  # cosines that serve while nothing is known of a model
     lesson_near_unmeasured: float = 0.7
@@ -31,7 +32,7 @@ class Calibration(msgspec.Struct, frozen=True):
 # weights, bench/entries.py `duplicate`.
 _MEASURED = {
     "local/e5-small-v2": Calibration(english=True, unrelated=0.744),
-    "local/multilingual-e5-small": Calibration(unrelated=0.773, near=0.26, same_subject=0.34),
+    "local/multilingual-e5-small": Calibration(unrelated=0.773, near=0.26, same_subject=0.34, binds=True),
 }
 _UNMEASURED = Calibration()
 

@@ -16,6 +16,7 @@ from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
+from nanoclaw_memory.retrieval.constraints import binding
 from nanoclaw_memory.retrieval.date_words import SPOKEN
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.relevance import asks_about_the_past
@@ -60,6 +61,7 @@ class Pool(msgspec.Struct):
     others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
     total: int = 0
     affordable: int = 0  # passages that are ranked at most, where all words are too common
+    binding: dict[int, float] = msgspec.field(default_factory=dict)  # what binds a person in what is asked for
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
     told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
     only_days: bool = False  # nothing is asked but what was said or done then
@@ -137,12 +139,13 @@ class Candidates:
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys(), chosen)
         if not fast and pool.total:  # an empty index has no vectors, which is no fault
-            self._add_vectors(
-                question,
-                pool,
-                deadline,
-                lambda matrix, vector: dict(matrix.nearest(vector, POOL, chosen)),
-            )
+
+            def near(matrix: Matrix | StoredVectors, vector: Floats) -> dict[int, float]:
+                if pool.calibration.binds:
+                    pool.binding = binding(vector, lambda one, most: matrix.nearest(one, most, chosen))
+                return dict(matrix.nearest(vector, POOL, chosen))
+
+            self._add_vectors(question, pool, deadline, near)
             self._add_places(pool, pool.vector.keys() - pool.keyword.keys(), chosen)
         if when is not None:
             self._add_days(pool, when, terms, chosen or Selection())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, tzinfo
 
 import msgspec
@@ -16,7 +17,7 @@ from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.retrieval.stating import stated_in
+from nanoclaw_memory.retrieval.stating import only_asks, stated_in
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
 from nanoclaw_memory.text import words
@@ -29,6 +30,8 @@ JUDGED = 5  # of the best, in which the words of the question are looked for
 _PREFERRED = {"entry": 0, "turn": 2}  # of the same statement, by kind; 1 for others
 _COPIED = 3  # what stands in working memory too
 A_QUESTION = 0.6  # what a question in a captured conversation counts beside what may answer
+MOST_BINDING = 3  # passages that bind a person, in one turn
+_SAID = ("turn", "line", "item", "entry", "section")  # kinds of passages that a person states something in
 SHORTEST = 3  # words from which a text that another one contains is the same statement
 
 
@@ -62,6 +65,7 @@ class Considered(msgspec.Struct, frozen=True):
 
     verdict: gate.Verdict
     degraded: list[str]
+    binding: tuple[gate.Helpful, ...] = ()  # what binds the person in what the message asks for
 
 
 class Searcher:
@@ -142,7 +146,19 @@ class Searcher:
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
-        return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded)
+        bound = self._binding(pool.binding)
+        return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
+
+    def _binding(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
+        """The surest of the passages that bind a person, as far as somebody states them."""
+        stored = self.index.passages.search.load(found)
+        stating = (stored[key] for key in sorted(stored, key=lambda key: -found[key]))
+        stating = (one for one in stating if one.passage.kind in _SAID and one.passage.speaker != "Agent")
+        sides = ((one, found[one.id]) for one in stating if not only_asks(body_of(one.passage)))
+        return tuple(
+            gate.Helpful(Candidate(one, sure, {"binds": sure}), sure, {})
+            for one, sure in itertools.islice(sides, MOST_BINDING)
+        )
 
     def _refresh(self, question: Question, every: bool = False) -> list[str]:
         """Take in what changed; what is indexed answers when that cannot be done."""

@@ -38,7 +38,6 @@ RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
 SHOWN_ANCHORS = 3
 LAST = 12  # exchanges of a project among which the two that ended its last session are
-APPLIES = 0.57  # probability of the judge from which an anchor matters for a message
 
 
 SHORT = 45  # characters of a message that says little without its answer
@@ -91,7 +90,7 @@ class Continuity(Plugin):
             recalled = self.context.recaller.recall(message, moment, gated=False)
         chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
-            if held := self._of_session(message, moment):
+            if held := self._of_session(moment):
                 return _draft(held, 0, recalled)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
@@ -268,21 +267,13 @@ class Continuity(Plugin):
         """The last exchanges in the scope's project, oldest first."""
         return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
 
-    def _of_session(self, message: str, moment: Moment) -> list[TellingLine]:
-        """What the session itself should keep in view: an anchor that applies, and a topic that it cannot leave."""
-        lines = []
-        judge = self.context.judge
-        held = anchors.find(self._recent(moment, stamp(moment.now - anchors.LIFETIME)), moment.now)
-        for anchor in (one for one in held[:SHOWN_ANCHORS] if one.kind == "identity" and judge is not None):
-            applies = judge.probability("applies", message, anchor.text) if judge else 0.0
-            if applies >= APPLIES:
-                held_on = f'Hold on to: "{anchor.text}" ({anchor.kind})'
-                lines.append(TellingLine(held_on, f"applies {applies:.2f}"))
+    def _of_session(self, moment: Moment) -> list[TellingLine]:
+        """What the session itself should keep in view: a topic that it cannot leave."""
         fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
-        if fixated:
-            why = "nearly every exchange of the session is about it"
-            lines.append(TellingLine(f"Topics: {', '.join(fixated)} (fixated)", why))
-        return lines
+        if not fixated:
+            return []
+        why = "nearly every exchange of the session is about it"
+        return [TellingLine(f"Topics: {', '.join(fixated)} (fixated)", why)]
 
     def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[TellingLine]:
         lines = []

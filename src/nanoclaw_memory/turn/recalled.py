@@ -115,10 +115,12 @@ class Recaller:
         verdict = found.verdict
         verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
         picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
-        chosen = self._in_order(question, picked, verdict.helpful)
+        known = {one.candidate.stored.id for one in picked}
+        bound = [one for one in filter(self._untold, found.binding) if one.candidate.stored.id not in known]
+        chosen = self._in_order(question, [*bound, *picked], verdict.helpful)
         return Recalled(
             chosen,
-            verdict.probability,
+            max(verdict.probability, OPEN) if bound else verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
             (*found.degraded, *by_words),
             self._said(question, need, MOST - len(chosen)),

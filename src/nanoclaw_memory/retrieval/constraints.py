@@ -1,0 +1,69 @@
+"""What binds a person (a diet, an allergy, a wheelchair, a fear, a day off) where a message asks for what it bears on.
+
+For six subjects two linear heads read vectors of multilingual-e5-small: what asks for something of the subject, and what
+states that somebody cannot or may not do it. The second is searched like a question: its weights are a direction in
+which statements lie. `training/constraints.py` learns both; `constraints.json` has them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.store.vector_block import Floats
+
+FILE = Path(__file__).with_name("constraints.json")
+MOST, SCALE = 40.0, 127  # the largest weight, and its code
+ASKED, STATED = 0.4, 0.6  # probabilities from which a message asks, and a passage binds
+EACH = 12  # passages of a subject that are looked at
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Weights in one byte each."""
+
+    weights: bytes
+    shift: float
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """What a constraint may be about."""
+
+    stated: Head
+    asked: Head
+
+
+def binding(vector: Floats, nearest: Callable[[Floats, int], list[tuple[int, float]]]) -> dict[int, float]:
+    """The passages that bind the one who asks, each with its probability; none where nothing of the kind is asked."""
+    found: dict[int, float] = {}
+    for subject in _subjects().values():
+        if _probability(float(_direction(subject.asked.weights) @ vector) + subject.asked.shift) < ASKED:
+            continue
+        direction = _direction(subject.stated.weights)
+        length = float((direction @ direction) ** 0.5)  # a database may search by angles alone
+        for passage, cosine in nearest(direction / length, EACH):
+            sure = _probability(cosine * length + subject.stated.shift)
+            if sure >= STATED:
+                found[passage] = max(sure, found.get(passage, 0.0))
+    return found
+
+
+def _probability(score: float) -> float:
+    return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
+
+
+@functools.lru_cache(maxsize=16)
+def _direction(weights: bytes) -> Floats:
+    import numpy as np
+
+    return np.frombuffer(weights, np.int8).astype(np.float32) * np.float32(MOST / SCALE)
+
+
+@functools.cache
+def _subjects() -> dict[str, Subject]:
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Subject])
