@@ -20,8 +20,9 @@ from nanoclaw_memory.retrieval.changing import (
     told_stems,
 )
 from nanoclaw_memory.retrieval.pairs import (
-    CHANGE_OF_VALUE,
     answers_alike,
+    changes_measure,
+    corrects,
     gives_another_value,
     is_copy,
     may_change,
@@ -43,6 +44,7 @@ AT_ONCE = 8  # statements compared on the way to a search
 COMMON = 40  # statements with a word from which on it says nothing about their subject
 ALONE = 4  # statements with a name up to which the name alone is their subject
 SURE = 0.5  # how sure it is that two statements on one subject stand for each other
+NEAR = 0.1  # the same of two that share fewer words: the newer has to say what it changes
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
@@ -80,6 +82,8 @@ class Currency:
         """
         if not statement_of(one) and not gives_another_value(other, one):
             return False
+        if self._stood_there(one):
+            return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
             return not ahead and one.id > other.id
@@ -88,6 +92,15 @@ class Currency:
         if one.passage.kind == other.passage.kind == "line" and one.document_id == other.document_id:
             return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
+
+    def _stood_there(self, one: StoredPassage) -> bool:
+        """Whether it is a line without a day of a page that had it when first read: it may be older than anything."""
+        if one.passage.day or not one.passage.seen:
+            return False
+        first = self._passages.search.unchanged(
+            ("first read", one.document_id), self._passages.first_read, one.document_id
+        )
+        return one.passage.seen <= first
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """The passages of these ids."""
@@ -101,6 +114,7 @@ class Currency:
         answered = self._answered(older)
         statements = {*older, *answered.values()}
         known = self.table.of(statements, visible)
+        known += self._visible(self._corrected(older), visible)
         total = self._passages.last_id()
         new = statements if total > self._compared() else {*answered.values()}
         pairs = {(row.older, row.newer) for row in known}
@@ -113,6 +127,16 @@ class Currency:
             if row.older == message
         ]
         return [row for row in self._with_news(of_answers, known) if row.kind != BOTH]
+
+    def _corrected(self, answers: Iterable[int]) -> list[Overtaken]:
+        """Rows of answers of which the person said in their next message that they are wrong."""
+        following = self.table.following(answers)
+        asked = self.load({number for pair in following.items() for number in pair})
+        return [
+            Overtaken(answer, message, EARLIER, "the person said that it is wrong", SURE)
+            for answer, message in following.items()
+            if corrects(asked[message].passage.text, asked[answer].passage.text)
+        ]
 
     def _with_news(self, of_answers: Sequence[Overtaken], known: Sequence[Overtaken]) -> list[Overtaken]:
         """All rows, without those of answers that say themselves what the newer statement does."""
@@ -205,9 +229,8 @@ class Currency:
         """The rows that a statement makes with others about the same subject, older or newer."""
         question = self.question_of(own)
         text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
-        subject = self._subject(text, total)
-        sure = set(subject.nearest(own.id))
-        near = sure | set(subject.nearest(own.id, RARE_OF_CHANGE) if CHANGE_OF_VALUE.search(text) else ())
+        subject = self._subject(text, total, words(own.passage.project))
+        near = set(subject.nearest(own.id))
         connected = near | self._connected(statement_of(own), subject) - {own.id}
         if question:
             return self._answered_anew(own, question, connected)
@@ -219,11 +242,8 @@ class Currency:
             other_value = partial(gives_another_value, older, newer)
             if overtakes(statement_of(newer), body_of(older.passage), other_value):
                 rows += overtaken(older, newer, SURE)
-            elif other.id in near and subject.is_of(other):
-                named = subject.only_names(text, other)
-                if states_of(newer, older, named) and (not named or may_change(older, newer)):
-                    found = overtaken(older, newer, NAMED if named else SURE)
-                    rows += [row for row in found if other.id in sure or row.kind == SUPERSEDED]
+            elif other.id in near and (sure := subject.sure_of(text, other)):
+                rows += _of_one_subject(older, newer, sure)
         return rows
 
     def question_of(self, own: StoredPassage) -> StoredPassage | None:
@@ -286,8 +306,9 @@ class Currency:
                     pairs.append((one, other))
         return pairs
 
-    def _subject(self, text: str, total: int) -> _Subject:
-        names = subject_words(text)
+    def _subject(self, text: str, total: int, project: Collection[str]) -> _Subject:
+        """What a statement is about; in a project its name tells nothing."""
+        names = {word: is_name for word, is_name in subject_words(text).items() if word not in project}
         return _Subject(names, self._having(names), total)
 
     def _answered(self, answers: Iterable[int]) -> dict[int, int]:
@@ -310,6 +331,17 @@ class Currency:
         return found
 
 
+def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> list[Overtaken]:
+    """The rows of two statements that share what they are about so surely."""
+    if sure == NEAR:
+        changed = changes_measure(older, newer)
+        return [row for row in overtaken(older, newer, SURE) if changed or row.kind == SUPERSEDED]
+    named = sure == NAMED
+    if not states_of(newer, older, named) or (named and not may_change(older, newer)):
+        return []
+    return list(overtaken(older, newer, sure))
+
+
 class _Subject(msgspec.Struct, frozen=True):
     """The telling words of a statement, and which statements contain them."""
 
@@ -317,37 +349,43 @@ class _Subject(msgspec.Struct, frozen=True):
     found: Mapping[str, set[int]]
     total: int
 
-    def nearest(self, number: int, rare: float = RARE) -> list[int]:
+    def nearest(self, number: int) -> list[int]:
         """Statements that share a rare name with it, or rare words that few have; most in common first."""
         shared: defaultdict[int, list[str]] = defaultdict(list)
         for word, ids in self.found.items():
             for other in ids:
                 shared[other].append(word)
         shared.pop(number, None)
-        least = rare * self._rarity(0)
         weights = {
-            other: weight
+            other: self._weight(common)
             for other, common in shared.items()
-            if ((weight := self._weight(common)) >= least and self._together(common) <= TOGETHER)
-            or self._names_it(common)
+            if self._names_it(common) or self._share_rare(common, RARE_OF_CHANGE)
         }
         return sorted(weights, key=lambda other: (-weights[other], -other))[:NEAREST]
 
-    def is_of(self, other: StoredPassage) -> bool:
-        """Whether one of the nearest is about the same: the name, or enough of the words of the shorter statement."""
-        shared = [word for word, ids in self.found.items() if other.id in ids]
-        shorter = min(self._weight(self.found), self._weight(subject_words(body_of(other.passage))))
-        return self._names_it(shared) or self._weight(shared) >= SHARE * shorter
+    def sure_of(self, text: str, other: StoredPassage) -> float:
+        """How sure it is that one of the nearest is about the same; 0 where it is not.
 
-    def only_names(self, text: str, other: StoredPassage) -> bool:
-        """Whether one of the nearest shares nothing but names, with what stands before them in both (Dr., Frau)."""
-        shared = {word for word, ids in self.found.items() if other.id in ids}
-        pairs = set(pairwise(words(text))) & set(pairwise(words(body_of(other.passage))))
-        titles = {title for title, name in pairs if self.names.get(name)}
-        return all(self.names[word] for word in shared - titles)
+        By a name in both, or by enough of the words of the shorter statement; titles before a name (Dr., Frau) are
+        part of it. A usual word is no name, though a word of another language looks like it.
+        """
+        own, before = subject_words(body_of(other.passage)), words(body_of(other.passage))
+        usual = {stem(word) for word, is_name in own.items() if not is_name}
+        shared = [word for word, ids in self.found.items() if other.id in ids]
+        names = {word for word in shared if self.names[word] and stem(word) not in usual}
+        if not self._names_it(list(names)):
+            if self._weight(shared) < SHARE * min(self._weight(self.found), self._weight(own)):
+                return 0.0
+            if not self._share_rare(shared, RARE):
+                return NEAR
+        titles = {title for title, name in {*pairwise(words(text))} & {*pairwise(before)} if name in names}
+        return NAMED if names.issuperset({*shared} - titles) else SURE
 
     def _names_it(self, shared: Sequence[str]) -> bool:
         return any(self.names[word] and len(self.found[word]) <= ALONE for word in shared)
+
+    def _share_rare(self, shared: Sequence[str], rare: float) -> bool:
+        return self._weight(shared) >= rare * self._rarity(0) and self._together(shared) <= TOGETHER
 
     def _together(self, shared: Sequence[str]) -> int:
         """How many statements contain all of these words."""

@@ -14,6 +14,7 @@ from nanoclaw_memory.retrieval.changing import (
     changes_in,
     holds_now,
     replaces,
+    says_change,
 )
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -27,6 +28,10 @@ from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
+_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+", re.IGNORECASE)
+LEADING = 2  # telling words of a statement among which is what it is about
+_MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
+_TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
 CHANGE_OF_VALUE = regex(
     r"\b(?:moved?|moving|switch\w*|chang\w+|migrat\w+|cut over|rais\w+|lower\w+|went (?:up|down)|increas\w+|reduc\w+"
@@ -114,16 +119,56 @@ def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
     return _differ(before.numbers, after.numbers) or _differ(days, later_days)
 
 
+def corrects(message: str, answer: str) -> bool:
+    """Whether a person says that the answer before is wrong: in plain words, or with a "no" to what asks nothing."""
+    from nanoclaw_memory.lessons import corrections  # a cold hook may have none
+
+    if any(found.kind == "wrong" for found in corrections.find(message)):
+        return True
+    denied = _DENIAL.match(message)
+    return bool(denied and stated_in(message[denied.end() :])) and not answer.rstrip().endswith("?")
+
+
+def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether a message that says that something changed has another number of what the older counts: "down to 9 s"."""
+    text = statement_of(newer)
+    if not (says_change(text) or _TO_NUMBER.search(text)) or UNCERTAIN.search(text):
+        return False
+    before, after = _measures(body_of(older.passage)), _measures(text)
+    return any(unit in before and numbers - before[unit] for unit, numbers in after.items())
+
+
+@bounded(2 * 1024 * 1024)
+def _measures(text: str) -> Mapping[str, AbstractSet[str]]:
+    """The numbers of a text, by what they count."""
+    found: dict[str, set[str]] = {}
+    for number, unit in _MEASURE.findall(text):
+        found.setdefault(stem(unit.casefold()), set()).add(number)
+    return found
+
+
 def may_change(older: StoredPassage, newer: StoredPassage) -> bool:
     """Whether a statement that shares only a name with an older one may give another value: a number, a day, a name.
 
-    Or it says that it holds now; but what it says is gone is no value of the older one, which was looked at before.
+    One of them has to be about the name, or the newer says that it holds now; but what it says is gone is no value of
+    the older one, which was looked at before.
     """
     text = statement_of(newer)
+    if not (
+        says_change(text) or changes_in(text).things or _begins_with_shared(body_of(older.passage), text)
+    ):
+        return False
     gone = {one for ended in changes_in(text).ended for one in ended.stems}
     if not gone.isdisjoint(map(stem, _names(older))):
         return False
     return holds_now(text) or gives_another_value(older, newer) or bool(_names(newer) - _names(older))
+
+
+def _begins_with_shared(*texts: str) -> bool:
+    """Whether one of two statements begins with what they share."""
+    telling = [list(map(stem, telling_words(text))) for text in texts]
+    shared = set.intersection(*map(set, telling))
+    return any(not shared.isdisjoint(own[:LEADING]) for own in telling)
 
 
 def _names(stored: StoredPassage) -> set[str]:

@@ -78,6 +78,19 @@ class CurrencyTable(Table[Overtaken]):
         )
         return int(rows[0][0]) if rows else 0
 
+    def following(self, answers: Iterable[int]) -> dict[int, int]:
+        """Of answers the first passage of the message after each in its conversation."""
+        if not (asked := list(answers)):
+            return {}
+        rows = self.db.query(
+            "SELECT a.id, (SELECT m.id FROM passages m WHERE m.document_id = a.document_id AND m.number > a.number"
+            " AND m.kind = 'turn' AND m.speaker = 'User' ORDER BY m.number, m.id LIMIT 1) FROM passages a"
+            " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = 'Agent'"
+            " AND a.number > 0",
+            {"answers": json.dumps(asked)},
+        )
+        return {int(answer): int(message) for answer, message in rows if message is not None}
+
     def undecided(self, most: int) -> list[Overtaken]:
         """Pairs of which it is not known whether both hold, those with the newest statements first."""
         rest = "WHERE kind = 'earlier' AND sure <= 0.5 ORDER BY newer DESC, older DESC LIMIT :most"

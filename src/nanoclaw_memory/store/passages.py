@@ -205,6 +205,11 @@ class Passages:
         )
         return dict(self.database.query(sql, {"document": document}))
 
+    def first_read(self, document: int) -> str:
+        """The day on which a page was first read; empty where all its lines have days."""
+        sql = "SELECT coalesce(min(seen), '') FROM passages WHERE document_id = :document AND seen <> ''"
+        return str(self.database.query(sql, {"document": document})[0][0])
+
     def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
         """Remember that a file has another time but the same content."""
         with self.database.transaction():

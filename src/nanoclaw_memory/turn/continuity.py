@@ -57,7 +57,9 @@ class Recollection(msgspec.Struct, frozen=True):
     score: float
     sides: frozenset[str] = BOTH
     mark: str = ""  # whether something newer is known on its subject
-    newer: Newer | None = None  # to be quoted
+    newer: Newer | None = None  # to be quoted, unless it is told itself
+    newer_id: int = 0  # its passage
+    passages: frozenset[int] = frozenset()  # its own
     corrected: str = ""  # what the person said against the answer
     overtaken_by: str = ""  # the words of the newer statement, whether or not they are quoted
     question: str = ""  # what it says, without naming it, that something changed of
@@ -125,6 +127,8 @@ class Continuity(Plugin):
                         if marked
                         else _answered_since(exchanges[number], own, recalled.chosen),
                         newer=recalled.later(marked) if marked else None,
+                        newer_id=marked.newer_id if marked else 0,
+                        passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
                         corrected=self._correction_of(exchanges[number], sides),
                         question=self._question_of(exchanges[number], sides),

@@ -61,10 +61,12 @@ class Given:
     def overtake(self, lines: Sequence[FreshLine]) -> list[FreshLine]:
         """The lines, each that is left out marked so: with what the session has, the older that it overtakes goes too.
 
-        Unless both are among the lines: then both are told.
+        Unless both are among the lines: then both are told. So is what overtakes a line that is told.
         """
         here = {line.statement for line in lines} | self._statements
         gone = [line for line in lines if line.newer not in here and _contains(self._start, line.newer)]
+        needed = {line.newer for line in lines if line not in gone}
+        gone = [line for line in gone if line.statement not in needed]
         lines = [replace(line, known=NEWER) if line in gone else line for line in lines]
         self._newer |= {line.newer for line in lines if line.newer and not (line.known or self.where(line))}
         return lines
