@@ -101,3 +101,35 @@ def test_who_asks_what_was_said_does_not_get_what_is_about_saying(memory, open_m
     block = asked(open_memory, message)
     assert "HMAC" in block
     assert "stays private" not in block
+
+
+FORWARDED = """Can you summarise this?
+
+From: Beate Kolb <b.kolb@glashaus.example>
+To: team@werft.example
+Subject: Delivery of the gauges
+
+Dear all,
+unfortunately the second batch of pressure gauges reaches us only in calendar week 51, because of a fire in the plant.
+We would like to ship the first 240 pieces on Friday with the forwarder Kessler and send the rest after the holidays.
+The price stays as agreed; for the delay we offer free transport to the yard and a further year of warranty.
+I am in the office until four and can be reached on my mobile phone after that, also during the holidays.
+
+Kind regards
+Beate Kolb"""
+
+
+def test_of_a_pasted_mail_only_the_sentence_that_tells_comes_back(say, open_memory):
+    say(FORWARDED, "They deliver late.")
+    block = asked(open_memory, "Which forwarder do they ship the gauges with?")
+    assert "forwarder Kessler" in block
+    assert "four and can be reached" not in block
+    assert "summarise" not in block
+
+
+def test_a_wish_to_forget_brings_nothing_but_the_way_to_do_it(say, open_memory):
+    say("My sister Annika lives in Turku and runs a bakery there.")
+    turn = open_memory(session="wish").before_turn("please forget what I said about my sister Annika")
+    assert "ncm forget" in turn.text
+    assert "Turku" not in turn.text
+    assert "Turku" in asked(open_memory, "Forget what I said about the mail. Where does my sister Annika live?")

@@ -26,6 +26,7 @@ from nanoclaw_memory.retrieval.stating import only_asks, stated_in, tells
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
+from nanoclaw_memory.text import sentences
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -33,6 +34,7 @@ from nanoclaw_memory.turn.recalled import Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # of one side of an exchange
+MOST_PASTED = 240  # of the one sentence that is told of a paste
 MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # what was talked about then may be gone on with
@@ -239,6 +241,7 @@ class Continuity(Plugin):
         question = only_asks(user)
         # A question, or a request of few words, says nothing without its answer.
         asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
+        asked = asked and one.sides != {PASTED}  # what was asked about a paste is told for its own sake only
         told = []
         says_more = not topics.is_only(user, topic) and not _repeats(user, wanted)
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
@@ -248,8 +251,8 @@ class Continuity(Plugin):
             told.append(
                 came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
             )
-        if message.rest and PASTED in one.sides:
-            told.append(user_pasted(harmless(excerpt(message.rest, wanted, MOST_CHARS))))
+        if PASTED in one.sides and (pasted := _telling(message.rest, wanted)):
+            told.append(user_pasted(harmless(pasted)))
         if agent and ("Agent" in one.sides or asked) and not only_acknowledges(user, agent):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
             corrected = f', corrected: "{against}"' if against else ""
@@ -302,6 +305,13 @@ def _tells(exchange: Exchange) -> bool:
     """Whether an exchange is worth a line at the next start: more than thanks, or a question with its answer."""
     message = said(exchange, teaches=False).lines
     return tells(message) or (only_asks(message) and bool(exchange.agent_response))
+
+
+def _telling(pasted: str, wanted: set[str]) -> str:
+    """The sentence of a pasted text that has most of the wanted words; nothing where none has any."""
+    shared = {part: len(wanted.intersection(terms_of(part))) for part in sentences(pasted)}
+    best = max(shared, key=lambda part: shared[part], default="")
+    return excerpt(best, wanted, MOST_PASTED) if shared.get(best) else ""
 
 
 def _answered_since(asked: Exchange, own: Sequence[Candidate], chosen: Sequence[Candidate]) -> str:

@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import InvalidValue, StoreError
 from nanoclaw_memory.intake.wishes import asks_to_forget, is_unkept, without_unkept
 from nanoclaw_memory.store.turns import AGAIN, KEPT_START_DAYS, Sign
 from nanoclaw_memory.telemetry import Telemetry
-from nanoclaw_memory.text import encodable
+from nanoclaw_memory.text import encodable, sentences
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.given import Given
@@ -75,10 +75,13 @@ class TurnLifecycle:
         scope, now = self.context.scope, self.context.clock.now()
         said = blocks.strip(message)
         unkept = is_unkept(said)  # then the turn is a dry one: it leaves no trace of the message
+        forget = asks_to_forget(said)
+        told = NOT_KEPT if unkept else NOT_FORGOTTEN if forget else ""
+        note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
+        if note and forget and all(map(asks_to_forget, sentences(said))):  # nothing else is asked
+            return Turn((note,), (PluginNote("pipeline", "the message only wishes to forget"),))
         turn = self.pipeline.before_turn(admitted.text, scope, now, explain or unkept, repeat)
         turn = turn if explain else replace(turn, explained=())
-        told = NOT_KEPT if unkept else NOT_FORGOTTEN if asks_to_forget(said) else ""
-        note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
         return replace(turn, blocks=(note, *turn.blocks)) if note else turn
 
     # ---- the start of a session ----
