@@ -81,10 +81,9 @@ class Group:
         """
         self._closing.close()
         self._shared_chats = None
-        for name in [
-            name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)
-        ]:
-            del self.__dict__[name]
+        for name in list(vars(self)):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                delattr(self, name)  # made again if somebody asks
 
     def in_session(self, session_id: str, project: str, client: str) -> Group:
         """The same group as a client's session in a project sees it; shares everything that is open."""
