@@ -60,12 +60,13 @@ def body_of(chunk: Passage) -> str:
     if chunk.kind == "turn":
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
-        return _without_label(chunk.text)
+        return without_label(chunk.text)
     return _BULLET.sub("", without_date(chunk.text)) if chunk.kind == "item" else chunk.text
 
 
 @bounded(4 * 1024 * 1024)
-def _without_label(text: str) -> str:
+def without_label(text: str) -> str:
+    """A line of a log without its tag and importance."""
     first, newline, rest = text.partition("\n")
     entry = log.parse_line(first)
     return (entry.text if entry else first) + newline + rest

@@ -15,7 +15,7 @@ from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
-from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.prepare import body_of, without_label
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.stating import only_asks, stated_in
 from nanoclaw_memory.store.keywords import terms_of
@@ -340,7 +340,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     }
     for candidate in sorted(ranked, key=_preference):
         passage, source = candidate.stored.passage, candidate.stored.source
-        text = _plain(body_of(passage))
+        text = _plain_line(passage.text) if passage.kind == "line" else _plain(body_of(passage))
         # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
         before = repeated.get((source, text), len(kept))
         same = lines.get(passage.reference) or next(
@@ -361,6 +361,11 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
 @bounded(4 * 1024 * 1024)
 def _plain(text: str) -> str:
     return f" {' '.join(words(text))} "
+
+
+@bounded(12 * 1024 * 1024)
+def _plain_line(text: str) -> str:
+    return f" {' '.join(words(without_label(text)))} "
 
 
 def _preference(one: Candidate) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -14,9 +16,6 @@ from nanoclaw_memory.caches import Kept
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -203,12 +202,22 @@ class PassageSearch:
     def selection(self, wanted: PassageFilter) -> Selection:
         """A filter as SQL; what it keeps out is a list of ids where these are few, for conditions cost every query."""
         now = self._generation()
+        if (
+            wanted.now and self._unchanged_since()
+        ):  # of moments between which nothing expires the filter is the same
+            moments = self.unchanged("expiries", self._expiries)
+            passed = bisect_right(moments, wanted.now)
+            wanted = replace(wanted, now=moments[passed - 1] if passed else "")
         if self._selected[0] != now or len(self._selected[1]) >= REMEMBERED:
             self._selected = now, {}
         known = self._selected[1]
         if wanted not in known:
             known[wanted] = self._selection(wanted)
         return known[wanted]
+
+    def _expiries(self) -> tuple[str, ...]:
+        sql = "SELECT DISTINCT expires FROM passages WHERE expires <> '' ORDER BY expires"
+        return tuple(str(moment) for (moment,) in self.database.query(sql))
 
     def _generation(self) -> str:
         if self._state is not None:
@@ -312,35 +321,31 @@ class PassageSearch:
         return self.database.match("passages_fts", terms, limit, only, params, newest)
 
     def _best(
-        self, terms: Sequence[str], limit: int, excluded: Sequence[int]
+        self, terms: Sequence[str], limit: int, excluded: Iterable[int]
     ) -> list[tuple[int, float]] | None:
         """The same of any term, from what is kept of each: SQLite's score is their sum. None where one is common."""
-        import numpy as np
-
         kept = [self.unchanged(("scores", term), self._scores, term) for term in terms]
-        if not kept or not all(kept):
+        if not all(kept):
             return None
-        found, places = np.unique(np.concatenate([ids for ids, _ in kept]), return_inverse=True)
-        scores = np.bincount(places, np.concatenate([own for _, own in kept]))
-        if excluded:
-            left = ~np.isin(found, np.array(excluded))
-            found, scores = found[left], scores[left]
-        if len(scores) > limit:  # those with the score of the last one take part: the first of them stay
-            best = scores >= np.partition(scores, -limit)[-limit]
-            found, scores = found[best], scores[best]
-        order = np.argsort(-scores, kind="stable")[:limit]  # found is in the order of ids
-        return list(zip(found[order].tolist(), scores[order].tolist(), strict=True))
+        kept.sort(key=lambda one: len(one[0]), reverse=True)
+        scores: dict[int, float] = dict(zip(*kept[0], strict=True)) if kept else {}
+        for one in kept[1:]:
+            for number, score in zip(*one, strict=True):
+                scores[number] = scores.get(number, 0.0) + score
+        for number in excluded:
+            scores.pop(number, None)
+        least = sorted(scores.values(), reverse=True)[:limit][-1:]
+        best = [(number, score) for number, score in scores.items() if score >= least[0]]
+        return sorted(best, key=lambda one: (-one[1], one[0]))[:limit]
 
-    def _scores(self, term: str) -> tuple[NDArray[Any], ...]:
+    def _scores(self, term: str) -> tuple[array[Any], ...]:
         """The passages that contain a term, and its score in each; nothing for a common one."""
         found, params = self.database.containing("passages_fts", [term])
         sql = f"SELECT rowid, -rank FROM passages_fts WHERE {found} LIMIT {COMMON + 1}"  # noqa: S608
         rows = self.database.query(sql, params)
         if len(rows) > COMMON:
             return ()
-        import numpy as np
-
-        return np.array([row[0] for row in rows], np.int64), np.array([row[1] for row in rows], np.float64)
+        return array("q", (row[0] for row in rows)), array("d", (row[1] for row in rows))
 
     def rarest(self, terms: Sequence[str], most: int) -> str:
         """Of terms that at least so many passages contain each the one whose last ones reach back furthest."""
@@ -363,6 +368,19 @@ class PassageSearch:
 
     def places(self, ids: Iterable[int], reach: int, chosen: Selection | None = None) -> list[Place]:
         """Where these passages stand, and the chosen turns up to `reach` places before and after a turn."""
+        state = self._unchanged_since()
+        wanted = set(ids)
+        kept = {one: _KEPT.get((state, one, Place)) for one in wanted} if state else {}
+        found = [place for place in kept.values() if place is not None]
+        missing = wanted.difference(place.id for place in found)
+        if missing:
+            found += (read := self._places(missing, reach, chosen))
+            for place in read if state else ():
+                if place.kind != "turn":  # nothing beside it counts
+                    _KEPT.put((state, place.id, Place), place)
+        return found
+
+    def _places(self, ids: Iterable[int], reach: int, chosen: Selection | None) -> list[Place]:
         beside = chosen.beside("n.id") if chosen else ""
         rows = self.database.query(
             "WITH found AS MATERIALIZED (SELECT id, document_id, position, kind, speaker FROM passages"  # noqa: S608

@@ -115,6 +115,9 @@ class Passages:
 
     def last_id(self) -> int:
         """The newest passage's id: about how many there are, at no cost."""
+        return self.search.unchanged("last id", self._last_id)
+
+    def _last_id(self) -> int:
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
