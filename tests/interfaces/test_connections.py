@@ -93,6 +93,16 @@ def test_a_client_that_does_not_read_its_answers_is_closed(served, connect):
     assert answers(served)
 
 
+def test_a_client_that_sends_ever_more_requests_ahead_is_closed(served, connect):
+    flooding, sent = connect(), 0
+    many = request(served, f"{API}/search?query=harbour") * 500
+    flooding.settimeout(CLOSED_WITHIN)
+    with pytest.raises(ConnectionError):
+        while sent < 48 * 1024 * 1024:  # the system's own buffers take some megabytes
+            sent += flooding.send(many[sent % len(many) :])
+    assert answers(served)
+
+
 def test_thousands_of_half_open_connections_keep_nobody_out(served, connect):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))

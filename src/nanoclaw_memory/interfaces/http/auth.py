@@ -83,7 +83,8 @@ class Guard:
         once = sum(name == b"authorization" for name, _ in scope["headers"]) < 2
         holder = self._holder(headers) if once else None  # of two tokens nobody knows which is meant
         refusal = self._refused(scope, headers, holder)
-        unread = refusal is not None or scope["path"] in OPEN_PATHS
+        has_body = b"content-length" in headers or b"transfer-encoding" in headers
+        unread = refusal is not None or scope["path"] in OPEN_PATHS or not has_body
         try:
             body = b"" if unread else await asyncio.wait_for(_body(receive, headers), BODY_SECONDS)
         except TimeoutError:

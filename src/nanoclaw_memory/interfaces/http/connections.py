@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 10  # for the headers of a request, and for a client that does not read its answer
 GRACE_SECONDS = 10
 MAX_CONNECTIONS = 512
+MAX_AHEAD = 1024 * 1024  # bytes of further requests that a client may send before it has its answer
 
 
 class HttpConnection(H11Protocol):
@@ -27,6 +28,11 @@ class HttpConnection(H11Protocol):
         self._moved_at = self.loop.time()
         self._unsent = 0
         self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if len(self.conn.trailing_data[0]) > MAX_AHEAD:  # uvicorn reads on while a request waits for its body
+            self.transport.abort()
 
     @property
     def is_busy(self) -> bool:
@@ -71,6 +77,7 @@ class WebServer(uvicorn.Server):
             log_level="warning",
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             lifespan="on",
             limit_concurrency=connection_limit(files),
