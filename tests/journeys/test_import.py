@@ -317,8 +317,8 @@ def test_relations_land_in_the_graph_with_their_source(plain: Memory, exports: d
     plain.upkeep.import_export("basic-memory", exports["basic-memory"])
     assert plain.graph.search("Where does the Ferry start?").hits
     (row,) = plain.graph.relations.every(True)
-    assert (row.subject, row.slot, row.object) == ("ferry", "starts in", "bergen")
-    assert row.relation.source == "import Ferry.md:4"
+    assert (row.names, row.slot) == (("ferry", "bergen"), "starts in")
+    assert row.item.source == "import Ferry.md:4"
 
 
 @pytest.mark.parametrize("kind", ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory"])
