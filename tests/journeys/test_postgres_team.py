@@ -305,6 +305,26 @@ def test_a_role_of_shared_chats_reaches_nothing_private(
         assert chat.graph.search("Ring place").hits == ()
 
 
+def test_an_agents_role_keeps_texts_out_and_lets_none_come_back(team: Opened, url: str):
+    shire, tombstones = team("shire"), '"shire/forgotten".tombstones'
+    shire.forget(text="the riddle of the dark", keep_out=True)
+    role = shire.admin.make_role("bilbo")
+    for sql in (
+        f"DELETE FROM {tombstones}",
+        f"UPDATE {tombstones} SET text_fingerprint = 'x'",
+        f"TRUNCATE {tombstones}",
+    ):
+        assert "InsufficientPrivilege" in ask(role, sql), sql
+    own = team("shire", role, origin="agent")
+    with pytest.raises(Refused, match="forget"):
+        own.store("he told the riddle of the dark", "fact")
+    shire.graph.upsert("Ring", "place", "chest")
+    own.graph.reject("Ring", "place", "chest", "it moved")
+    with pytest.raises(StoreError, match="the database refuses it"):
+        own.graph.unreject("Ring", "place", "chest")
+    assert shire.graph.unreject("Ring", "place", "chest")
+
+
 def test_a_role_of_shared_chats_sees_no_rejection_and_lifts_no_tombstone(
     team: Opened, url: str, home: Path, clock: FixedClock
 ):

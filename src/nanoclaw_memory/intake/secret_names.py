@@ -110,8 +110,8 @@ _NETWORKS = verbose(r"(?<![^\W\d_])(?:wi-?fi|wlan|router|hotspot|ssid)(?![^\W\d_
 
 # The password vault, a token server: what follows is where credentials are, and may be a machine's name.
 _KEEPER = verbose(
-    r"""s?[ ](?:vault|stor(?:e|age)|manager|server|service|host|machine|database|db|bucket|repo(?:sitory)?|node|cluster|broker
-    |provider|system)s?(?![a-z])"""
+    r"""s?[ ](?:vault|stor(?:e|age)|manager|server|service|host|machine|database|db|bucket|repo(?:sitory)?|node|cluster
+    |broker|provider|system)s?(?![a-z])"""
 )
 
 

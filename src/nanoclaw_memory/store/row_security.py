@@ -87,6 +87,8 @@ def secure(connection: Any, schema: str, path: Path) -> None:
     _take_authors_from_roles(connection, schema)
     for role in filter(None, (_existing(connection, one) for one in writers)):
         allow(connection, schema, role, WRITE)
+        if path.stem == FORGOTTEN:  # what a person forgot or rejected comes back by the owner alone
+            connection.execute(f"REVOKE UPDATE, DELETE ON {quoted(schema)}.tombstones FROM {quoted(role)}")
         if published:  # only the owner publishes and grants; a copy follows its entry
             connection.execute(f"REVOKE INSERT ON {quoted(schema)}.entries FROM {quoted(role)}")
             connection.execute(

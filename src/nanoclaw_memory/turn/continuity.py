@@ -15,6 +15,7 @@ from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
 from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.lessons.corrections import asks_of
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
@@ -247,7 +248,7 @@ class Continuity(Plugin):
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
-            own = message.alone and message.text == message.lines
+            own = message.alone and message.text == message.lines and not asks_of(message.text)
             told.append(
                 came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
             )
