@@ -37,7 +37,9 @@ def lines(name: str) -> list[tuple[str, str]]:
 
 
 def prompts() -> list[tuple[str, str]]:
-    rows = [(TEXTS / author / "needs.jsonl").read_text(encoding="utf-8").splitlines()[:EACH] for author in PROMPTS]
+    rows = [
+        (TEXTS / author / "needs.jsonl").read_text(encoding="utf-8").splitlines()[:EACH] for author in PROMPTS
+    ]
     return [("", json.loads(line)["text"]) for part in rows for line in part]
 
 
@@ -47,7 +49,9 @@ def solved(vectors: Any, labels: Any, shrink: float = SHRINK) -> Any:
     whole = np.hstack([vectors, np.ones((len(vectors), 1))])
     ridge = np.eye(whole.shape[1]) * shrink
     ridge[-1, -1] = 1e-6
-    return np.linalg.solve((whole.T * counts) @ whole + ridge, (whole.T * counts) @ np.where(labels, 1.0, -1.0))
+    return np.linalg.solve(
+        (whole.T * counts) @ whole + ridge, (whole.T * counts) @ np.where(labels, 1.0, -1.0)
+    )
 
 
 def left_out(vectors: Any, labels: Any, sentences: int) -> Any:
@@ -75,9 +79,13 @@ def head(name: str, vectors: Any, of: list[str], subject: str, sentences: int) -
     scale, shift = calibrated(scores, labels)
     probability = 1 / (1 + np.exp(-(scale * scores + shift)))
     found, false = (probability[labels] > 0.5).mean(), (probability[~labels] > 0.5).mean()
-    print(f"{subject} {name}: AUC {auc(list(labels), list(scores)):.2f}, found {found:.2f}, false {false:.3f}")
+    print(
+        f"{subject} {name}: AUC {auc(list(labels), list(scores)):.2f}, found {found:.2f}, false {false:.3f}"
+    )
     weights = solved(vectors, labels)
-    coded = np.round(scale * weights[:-1] * constraints.SCALE / constraints.MOST).clip(-127, 127).astype(np.int8)
+    coded = (
+        np.round(scale * weights[:-1] * constraints.SCALE / constraints.MOST).clip(-127, 127).astype(np.int8)
+    )
     return {
         "weights": base64.b64encode(coded.tobytes()).decode(),
         "shift": round(float(scale * weights[-1] + shift), 4),
