@@ -1,4 +1,4 @@
-"""What a session is told about itself: values that the record has otherwise, loops, unrest, topics; and what binds a person."""
+"""What a session is told about itself: contradicted answers, loops, unrest, topics; and what binds a person."""
 
 from __future__ import annotations
 

@@ -236,7 +236,9 @@ class Continuity(Plugin):
         # A question, or a request of few words, says nothing without its answer.
         asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
-        says_more = not topics.is_only(user, topic) and not _repeats(user, wanted)
+        # "I'm a diabetic" names the topic too, and says whose it is.
+        named = topics.is_only(user, topic) and not stated_in(user)
+        says_more = not named and not _repeats(user, wanted)
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
