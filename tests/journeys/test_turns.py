@@ -363,12 +363,6 @@ def test_no_number_of_exchanges_takes_one_out_of_the_archive(home: Path, open_me
     assert [hit.untrusted for hit in small.search("harbour walnuts free").hits][:1] == [True]
 
 
-def test_a_statement_whose_only_word_is_the_topic_is_told(memory: Memory, open_memory: Callable[..., Memory]):
-    memory.after_turn("I'm a diabetic", "Thanks for telling me, I keep it in mind.")
-    lines = body(open_memory(session="later").before_turn("Who of us is diabetic?"), "CONTINUITY CONTEXT")
-    assert any("I'm a diabetic" in line for line in lines)
-
-
 def test_anchors_hold_for_two_hours(memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock):
     memory.after_turn("My name is Kim and the Zephyr launch is in October", "Nice to meet you, Kim.")
     later = open_memory(session="later")

@@ -61,6 +61,7 @@ class Recollection(msgspec.Struct, frozen=True):
     corrected: str = ""  # what the person said against the answer
     overtaken_by: str = ""  # the words of the newer statement, whether or not they are quoted
     question: str = ""  # what it says, without naming it, that something changed of
+    binds: bool = False  # it binds the person in what is asked for
 
 
 class TellingLine(msgspec.Struct, frozen=True):
@@ -128,6 +129,7 @@ class Continuity(Plugin):
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
                         corrected=self._correction_of(exchanges[number], sides),
                         question=self._question_of(exchanges[number], sides),
+                        binds=any("binds" in one.parts for one in own),
                     )
                 )
         return found
@@ -236,9 +238,8 @@ class Continuity(Plugin):
         # A question, or a request of few words, says nothing without its answer.
         asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         told = []
-        # "I'm a diabetic" names the topic too, and says whose it is.
-        named = topics.is_only(user, topic) and not stated_in(user)
-        says_more = not named and not _repeats(user, wanted)
+        # "I'm a diabetic" says more than that diabetic was the topic.
+        says_more = one.binds or not (topics.is_only(user, topic) or _repeats(user, wanted))
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
