@@ -2,9 +2,10 @@
 
     python training/constraints.py [--models DIR] [--out FILE]
 
-Two linear heads a subject on the vectors of multilingual-e5-small, by least squares: what states that somebody cannot or
-may not do something (`stated`), and what asks for something that this bears on (`asked`). Scores become probabilities by
-scores of sentences that were left out. The directions are searched like questions, so nothing else is stored.
+Two linear heads a subject on the vectors of multilingual-e5-small, by least squares: what states that somebody cannot
+or may not do something (`stated`), and what asks for something that this bears on (`asked`). Scores become
+probabilities by scores of sentences that were left out. The directions are searched like questions, so nothing else is
+stored.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ OWN = TEXTS / "constraints"
 PROMPTS = ("author_a", "author_b", "author_c", "author_d", "author_r", "author_s", "author_l")
 EACH = 80  # prompts of an author, which ask for nothing of the kind
 SHRINK, FOLDS = 3.0, 8
+OTHER = 0.3  # what a sentence of another subject counts among those that are none
 
 
 def lines(name: str) -> list[tuple[str, str]]:
@@ -37,25 +39,31 @@ def lines(name: str) -> list[tuple[str, str]]:
 
 
 def prompts() -> list[tuple[str, str]]:
-    rows = [(TEXTS / author / "needs.jsonl").read_text(encoding="utf-8").splitlines()[:EACH] for author in PROMPTS]
+    rows = [
+        (TEXTS / author / "needs.jsonl").read_text(encoding="utf-8").splitlines()[:EACH] for author in PROMPTS
+    ]
     return [("", json.loads(line)["text"]) for part in rows for line in part]
 
 
-def solved(vectors: Any, labels: Any, shrink: float = SHRINK) -> Any:
-    """The weights and the shift that separate; both classes count the same."""
-    counts = np.where(labels, 0.5 / labels.sum(), 0.5 / (~labels).sum()) * len(labels)
+def solved(vectors: Any, labels: Any, near: Any) -> Any:
+    """The weights and the shift that separate; both classes count the same, what is of another subject less."""
+    others = np.where(near, OTHER, 1.0) * ~labels
+    counts = np.where(labels, 0.5 / labels.sum(), 0.5 / others.sum() * others) * len(labels)
     whole = np.hstack([vectors, np.ones((len(vectors), 1))])
-    ridge = np.eye(whole.shape[1]) * shrink
+    ridge = np.eye(whole.shape[1]) * SHRINK
     ridge[-1, -1] = 1e-6
-    return np.linalg.solve((whole.T * counts) @ whole + ridge, (whole.T * counts) @ np.where(labels, 1.0, -1.0))
+    return np.linalg.solve(
+        (whole.T * counts) @ whole + ridge, (whole.T * counts) @ np.where(labels, 1.0, -1.0)
+    )
 
 
-def left_out(vectors: Any, labels: Any, sentences: int) -> Any:
+def left_out(vectors: Any, labels: Any, near: Any, sentences: int) -> Any:
     """The score of each sentence by weights that have not learnt from it, in whatever form."""
     scores = np.zeros(len(labels))
     folds = np.arange(len(labels)) % sentences % FOLDS
     for fold in range(FOLDS):
-        weights = solved(vectors[folds != fold], labels[folds != fold])
+        kept = folds != fold
+        weights = solved(vectors[kept], labels[kept], near[kept])
         scores[folds == fold] = vectors[folds == fold] @ weights[:-1] + weights[-1]
     return scores
 
@@ -71,13 +79,18 @@ def calibrated(scores: Any, labels: Any) -> tuple[float, float]:
 
 def head(name: str, vectors: Any, of: list[str], subject: str, sentences: int) -> dict[str, Any]:
     labels = np.array([subject in subjects for subjects in of])
-    scores = left_out(vectors, labels, sentences)
+    near = np.array([bool(subjects) for subjects in of])
+    scores = left_out(vectors, labels, near, sentences)
     scale, shift = calibrated(scores, labels)
     probability = 1 / (1 + np.exp(-(scale * scores + shift)))
     found, false = (probability[labels] > 0.5).mean(), (probability[~labels] > 0.5).mean()
-    print(f"{subject} {name}: AUC {auc(list(labels), list(scores)):.2f}, found {found:.2f}, false {false:.3f}")
-    weights = solved(vectors, labels)
-    coded = np.round(scale * weights[:-1] * constraints.SCALE / constraints.MOST).clip(-127, 127).astype(np.int8)
+    print(
+        f"{subject} {name}: AUC {auc(list(labels), list(scores)):.2f}, found {found:.2f}, false {false:.3f}"
+    )
+    weights = solved(vectors, labels, near)
+    coded = (
+        np.round(scale * weights[:-1] * constraints.SCALE / constraints.MOST).clip(-127, 127).astype(np.int8)
+    )
     return {
         "weights": base64.b64encode(coded.tobytes()).decode(),
         "shift": round(float(scale * weights[-1] + shift), 4),

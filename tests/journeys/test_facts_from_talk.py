@@ -38,6 +38,22 @@ def answers(memory: Memory, question: str) -> list[str]:
     return [hit.text for hit in memory.graph.search(question).hits]
 
 
+@pytest.mark.parametrize(
+    "said", ["Hi, I'm Meike Harms, I look after the docks", "Ich bin Meike Harms, ich leite das Dock"]
+)
+def test_who_introduces_themselves_by_their_full_name_has_it(at: At, said: str):
+    at().after_turn(said, "Hello!")
+    assert answers(at(session="s2"), "What is my name?")[0] == "User.name = Meike Harms"
+
+
+@pytest.mark.parametrize(
+    "said", ["I'm Head of Sales", "I'm Portuguese", "I'm Team Lead", "I'm not Meike Harms", "I'm VP Sales"]
+)
+def test_what_somebody_is_is_no_name(at: At, said: str):
+    at().after_turn(said, "I see.")
+    assert "User.name" not in " ".join(answers(at(session="s2"), "What is my name?"))
+
+
 def test_what_a_person_says_plainly_is_in_the_graph_at_once(at: At):
     at().after_turn(
         "By the way, my daughter Ida turns 9 on 3 May. My boss is Anna Weber.", "Noted: her boss is Carl Ott."

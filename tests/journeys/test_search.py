@@ -238,8 +238,12 @@ def test_a_question_for_a_time_finds_talk_and_changes_of_that_time(
     }
     weeks = memory.search("Was haben wir vor drei Wochen besprochen?", 1, fast=True).hits
     assert weeks[0].text == "The rooster number 20 crowed"
-    latest = memory.search("what were we talking about?", 1, fast=True).hits
+    memory.graph.upsert(
+        "Rooster", "colour", "white", valid_from=(clock.moment - timedelta(days=1)).date().isoformat()
+    )
+    latest = memory.search("what were we talking about?", 9, fast=True).hits
     assert latest[0].text == "The rooster number 1 crowed"
+    assert "white" not in str(latest)
 
 
 def test_a_day_is_the_day_where_the_person_is(home: Path):

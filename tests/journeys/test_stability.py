@@ -1,4 +1,4 @@
-"""What a session is told about itself: values that the record has otherwise, loops, unrest, topics; and what binds a person."""
+"""What a session is told about itself: contradicted answers, loops, unrest, topics; and what binds a person."""
 
 from __future__ import annotations
 
@@ -151,6 +151,20 @@ def test_what_binds_a_person_comes_in_any_session_that_asks_for_what_it_bears_on
     assert stated in told(memory.for_session("dinner"), asked)
     for other in ("fix the typo in the README", "why is the build red?", "What is the capital of Mongolia?"):
         assert stated not in told(memory.for_session(other), other)
+
+
+def test_what_binds_a_person_is_told_beside_other_lines_of_the_talk(
+    open_memory: Callable[..., Memory], models_dir: Path
+):
+    memory = open_memory(session="then", embeddings__modelPath=str(models_dir / "multilingual-e5-small"))
+    memory.init()
+    said = ("I'm a diabetic", "My brother is coeliac and eats no wheat")
+    for message in said:
+        memory.after_turn(message, "Thanks for telling me.")
+    memory.index()
+    memory.group.resources.resident = True
+    found = told(memory.for_session("dinner"), "What should we cook tonight?")
+    assert all(message in found for message in said)
 
 
 def test_only_principles_from_which_an_answer_slipped_are_reported(memory: Memory, home: Path):

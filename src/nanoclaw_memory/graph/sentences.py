@@ -269,6 +269,7 @@ class SentenceReader(CopulaReader):
             before.kind in ("names", "list")
             and self.listing
             and not gap
+            and not _OTHER_VERB.match(clause)
             and bool(before.after) == bool(phrase_at(clause, 4)[1])
         ):
             clause = clause.removeprefix(f"{before.predicate.rsplit(' ', 1)[-1]} ")
@@ -474,6 +475,10 @@ def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
     if wording.VERB.search(first):
         return False
     return not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
+
+
+# "lives in src/a.py and raises BadName" goes on with what else it does, "on Kong and Redis" with a list.
+_OTHER_VERB = re.compile(r"[a-z]+[a-rt-z]s (?=[A-Z])")
 
 
 def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:

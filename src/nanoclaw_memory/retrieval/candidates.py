@@ -61,7 +61,9 @@ class Pool(msgspec.Struct):
     others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
     total: int = 0
     affordable: int = 0  # passages that are ranked at most, where all words are too common
-    binding: dict[int, float] = msgspec.field(default_factory=dict)  # what binds a person in what is asked for
+    binding: dict[int, float] = msgspec.field(
+        default_factory=dict
+    )  # what binds a person in what is asked for
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
     told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
     only_days: bool = False  # nothing is asked but what was said or done then
@@ -190,7 +192,7 @@ class Candidates:
         if days is None:
             return
         during = chosen.during(self._window(days))
-        pool.told = search.told(during, OF_DAYS)
+        pool.told = search.told(during, OF_DAYS, when.latest)
         found = dict(search.match(terms, OF_DAYS, during)) if pool.told else {}
         pool.keyword = found | pool.keyword
         self._add_places(pool, {*pool.told, *found} - pool.places.keys(), chosen)

@@ -1,8 +1,8 @@
 """What binds a person (a diet, an allergy, a wheelchair, a fear, a day off) where a message asks for what it bears on.
 
-For six subjects two linear heads read vectors of multilingual-e5-small: what asks for something of the subject, and what
-states that somebody cannot or may not do it. The second is searched like a question: its weights are a direction in
-which statements lie. `training/constraints.py` learns both; `constraints.json` has them.
+For six subjects two linear heads read vectors of multilingual-e5-small: what asks for something of the subject, and
+what states that somebody cannot or may not do it. The second is searched like a question: its weights are a direction
+in which statements lie. `training/constraints.py` learns both; `constraints.json` has them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("constraints.json")
 MOST, SCALE = 40.0, 127  # the largest weight, and its code
-ASKED, STATED = 0.4, 0.6  # probabilities from which a message asks, and a passage binds
+ASKED, STATED = 0.4, 0.45  # probabilities from which a message asks, and a passage binds
 EACH = 12  # passages of a subject that are looked at
 
 

@@ -400,12 +400,16 @@ class PassageSearch:
         )
         return [str(text) for (text,) in rows]
 
-    def told(self, chosen: Selection, limit: int) -> list[int]:
-        """What stands for a time: of every day and document the weightiest first, so that each has its place."""
+    def told(self, chosen: Selection, limit: int, talk: bool = False) -> list[int]:
+        """What stands for a time: of every day and document the weightiest first, so that each has its place.
+
+        Of `talk` only what was said: facts of that day are no answer to "what were we talking about?".
+        """
+        kinds = "kind = 'turn'" if talk else "kind <> 'lesson'"
         rows = self.database.query(
             "SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY document_id, day ORDER BY"  # noqa: S608
             " coalesce(importance, 0.5) DESC, speaker = 'User' DESC, min(length(text), 300) DESC, id) AS place"
-            f" FROM passages WHERE kind <> 'lesson' AND {chosen.here})"
+            f" FROM passages WHERE {kinds} AND {chosen.here})"
             " ORDER BY place, id DESC LIMIT :limit",
             {"limit": limit, **chosen.params},
         )

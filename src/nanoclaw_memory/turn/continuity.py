@@ -66,6 +66,7 @@ class Recollection(msgspec.Struct, frozen=True):
     corrected: str = ""  # what the person said against the answer
     overtaken_by: str = ""  # the words of the newer statement, whether or not they are quoted
     question: str = ""  # what it says, without naming it, that something changed of
+    binds: bool = False  # it binds the person in what is asked for
 
 
 class TellingLine(msgspec.Struct, frozen=True):
@@ -135,6 +136,7 @@ class Continuity(Plugin):
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
                         corrected=self._correction_of(exchanges[number], sides),
                         question=self._question_of(exchanges[number], sides),
+                        binds=any("binds" in one.parts for one in own),
                     )
                 )
         return found
@@ -244,7 +246,8 @@ class Continuity(Plugin):
         asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
         asked = asked and one.sides != {PASTED}  # what was asked about a paste is told for its own sake only
         told = []
-        says_more = not topics.is_only(user, topic) and not _repeats(user, wanted)
+        # "I'm a diabetic" says more than that diabetic was the topic.
+        says_more = one.binds or not (topics.is_only(user, topic) or _repeats(user, wanted))
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED

@@ -61,6 +61,11 @@ def test_arrows_are_relations() -> None:
     ]
 
 
+def test_what_else_a_thing_does_is_no_part_of_a_list_and_a_passive_no_value() -> None:
+    text = "- Deployments are done by Halina Nowicka.\n- The helper lives in src/totals.py and raises InvoiceError.\n"
+    assert said(text, PAGE) == [("helper", "lives in", "src/totals.py")]
+
+
 def test_plain_sentences_are_facts_and_relations() -> None:
     text = (
         "- Heidi is Robert's mother\n- Alice's birthday is March 15, 1990\n- Dag Holm manages Alice Smith.\n"
