@@ -197,7 +197,9 @@ def test_a_changed_fact_never_becomes_an_active_lesson_although_a_pattern_says_w
     judge = request.getfixturevalue("scripted_judge" if judging else "by_rules")
     if judging:
         judge.yes |= {"correction": [told], "fact": [told]}
-    memory.after_turn("Tell me about the gate, the key and the room", "The gate is number 14, the key is at 9.")
+    memory.after_turn(
+        "Tell me about the gate, the key and the room", "The gate is number 14, the key is at 9."
+    )
     memory.after_turn(told, "Ok.")
     (noted,) = memory.lessons.lessons()
     assert noted.state == "candidate"
