@@ -219,7 +219,8 @@ class ScriptedJudge:
         return {name: 0.94 if name == likely else 0.03 for name in ("general", "topic", "once")}
 
     def line_types(self, line: str, section: str) -> dict[str, float]:
-        return {"fact": self.probability("fact", line)}
+        fact = self.probability("fact", line)
+        return {"fact": fact, "preference": 0.0, "instruction": min(1 - fact, 0.5), "correction": 0.0}
 
     def own_lines(self, lines: Sequence[str]) -> list[float]:
         return [0.05 if line in self.foreign else 0.95 for line in lines]

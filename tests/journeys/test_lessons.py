@@ -32,7 +32,7 @@ def test_the_judge_finds_a_correction_that_no_rule_knows_and_says_why(corrected)
     corrected.after_turn(RULE, "Understood.")
     (lesson,) = corrected.lessons.lessons()
     assert (lesson.lesson, lesson.state, lesson.reach) == (RULE, "active", "topic")
-    assert lesson.why == "judge: correction 0.95, reach topic; says how to work 0.54"
+    assert lesson.why.startswith("judge: correction 0.95, reach topic; says how to work 0.")
 
 
 def test_the_judge_outweighs_a_weak_rule_and_not_the_plainest_ones(corrected):
@@ -174,15 +174,58 @@ PLAIN = (
 def test_a_plain_fact_is_no_lesson_and_no_correction_whatever_the_judge_says(
     memory, scripted_judge, open_memory, asked, answered, told
 ):
-    scripted_judge.yes["correction"] = [told]
+    scripted_judge.yes |= {"correction": [told], "fact": [told]}
     memory.after_turn(asked, answered)
     memory.after_turn(told, "Ok.")
     assert memory.lessons.lessons("active") == []
     assert blocks(open_memory(session="later"), asked) == ""
 
 
+CHANGED = (
+    "No, that's wrong. The gate has number 41.",
+    "das stimmt nicht mehr, seit Montag gehen die Alarme an Opsgenie",
+    "No, it's the harbour office that has the key.",
+    "Wrong, the meeting room moved to the second floor in June.",
+)
+
+
+@pytest.mark.parametrize("told", CHANGED)
+@pytest.mark.parametrize("judging", [True, False])
+def test_a_changed_fact_never_becomes_an_active_lesson_although_a_pattern_says_wrong(
+    memory, request, open_memory, told, judging
+):
+    judge = request.getfixturevalue("scripted_judge" if judging else "by_rules")
+    if judging:
+        judge.yes |= {"correction": [told], "fact": [told]}
+    memory.after_turn(
+        "Tell me about the gate, the key and the room", "The gate is number 14, the key is at 9."
+    )
+    memory.after_turn(told, "Ok.")
+    (noted,) = memory.lessons.lessons()
+    assert noted.state == "candidate"
+    assert "states something" in noted.why
+    assert blocks(open_memory(session="later"), told) == ""
+
+
+NEVER_IN_A_FACT = (
+    "Btw we talk to Timescale over pgbouncer on 6432, never directly",
+    "the old tram only runs on Sundays, never in winter",
+    "unser Archiv ist immer nur donnerstags offen",
+)
+
+
+@pytest.mark.parametrize("fact", NEVER_IN_A_FACT)
+@pytest.mark.parametrize("judging", [True, False])
+def test_never_always_or_only_inside_a_fact_make_no_lesson(memory, request, fact, judging):
+    judge = request.getfixturevalue("scripted_judge" if judging else "by_rules")
+    if judging:
+        judge.yes["fact"] = [fact]
+    memory.after_turn(fact, "Noted.")
+    assert memory.lessons.lessons("active") == []
+
+
 def test_only_an_answer_that_was_surely_corrected_is_recalled_so(memory, scripted_judge, open_memory):
-    scripted_judge.yes["correction"] = ["Covetrus", "rabbits"]
+    scripted_judge.yes |= {"correction": ["Covetrus", "rabbits"], "fact": ["Covetrus"]}
     memory.after_turn("Plan my monday", "Monday: 8:00 surgery, 10:00 a call.")
     memory.after_turn("Covetrus has Herr Lund for it", "Ok.")
     memory.after_turn("Plan my friday", "Friday: 9:00 dogs, 11:00 cats.")

@@ -53,11 +53,7 @@ class _Patterns(msgspec.Struct, frozen=True):
 
 def find(message: str) -> list[Correction]:
     """The correcting sentences of a message, highest weight first; empty for most messages."""
-    found = []
-    for sentence, plain in _sentences(message):
-        best = max(_matches(sentence, plain), key=lambda one: one.weight, default=None)
-        if best is not None and best.weight >= THRESHOLD:
-            found.append(best)
+    found = [one for said in _sentences(message) for one in _matches(*said) if one.weight >= THRESHOLD]
     return sorted(found, key=lambda one: -one.weight)
 
 

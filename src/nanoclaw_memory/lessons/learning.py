@@ -15,6 +15,7 @@ from nanoclaw_memory.lessons.matching import ABOUT, applies_to_anything, telling
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.statements import Features, features, overlap, same_statement
+from nanoclaw_memory.store.entries import BEHAVIORAL
 from nanoclaw_memory.store.lessons import HELD, NO_CORRECTION, LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 CORRECTION_FROM = 0.72  # probability from which a message corrects
 SURELY = 0.9  # the same from which it is said of the answer that it was corrected
 RULE_FROM = 0.5  # probability from which words say how to work, whatever was said before
+ALONE_FROM = 0.6  # the same where the scorer alone says it
 BESIDE_PATTERN = 0.01  # the same where a pattern says so too
-STATES_BELOW = (
-    0.03  # the same below which a correction only states something: a fact, which is recalled as one
-)
+STATES_BELOW = 0.02  # the same below which a correction only states something: it is recalled as a fact
+APART_STATES_BELOW = 0.1  # the same where it shares no word with the answer before it
+ONLY_STATES_BELOW = 0.12  # the same where the scorer alone says it
 BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
 GENERAL_FROM = 0.9  # share from which a lesson is for every answer
 ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
@@ -192,15 +194,18 @@ def by_rules(message: str, before: str) -> Teaching | None:
     """What a message teaches as far as patterns and the small scorer can tell."""
     found = corrections.find(message)
     own = read(message)
-    rule = _rule(own.text, found) if own.alone else 0.0
+    works = _works(own.text)
+    rule = _rule(own.text, found, works, ALONE_FROM) if own.alone else 0.0
     if not (rule or (found if before else not own.alone and _standing(found))):
         return None
     lesson = corrections.lesson_of(found, own.text) if found else corrections.worded(sentences(own.text))
     general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
-    why = _reasons(found, rule, bool(before) and _contradicts(found))
+    states = _states(found, rule, works, ONLY_STATES_BELOW)
+    why = _reasons(found, rule, bool(before) and _contradicts(found), states)
+    sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
-    return Teaching(lesson, reach, bool(rule) or found[0].weight >= ACTIVE_FROM, why, beside)
+    return Teaching(lesson, reach, sure, why, beside, states)
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
@@ -213,7 +218,8 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     pasted = own != message.strip()
     alone = read_as.alone and not pasted
     patterns = corrections.find(own)
-    rule = _rule(own, patterns) if alone else 0.0
+    works = _works(own, judge)
+    rule = _rule(own, patterns, works, RULE_FROM) if alone else 0.0
     probability = _probability(judge, own, message if pasted else "", before)
     sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
     if not before:  # it corrects nothing
@@ -228,19 +234,25 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     reach = _reach(judge, own, before)
     if rule and reach == "once" and _standing(patterns) and not _ONCE.search(own):
         reach = "topic"  # it says itself that it holds from now on
-    states = not (plain or rule) and scorer.probability("rule", own) < STATES_BELOW
+    below = APART_STATES_BELOW if _is_apart(own, before) else STATES_BELOW
+    states = _states(plain, rule, works, below)
     corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
-    kind = "states something; " if states else ""
-    why = f"judge: correction {probability:.2f}, reach {reach}; {kind}{_reasons(plain, rule, corrects)}"
+    why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
     beside = not read_as.alone or corrections.asks_of(own)
     return Teaching(words, reach, True, why.rstrip("; "), beside, states)
 
 
-def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool) -> str:
+def _states(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
+    """Whether what was found only states something, also where a pattern says that an answer was wrong."""
+    return not rule and all(one.kind == "wrong" for one in patterns) and works < below
+
+
+def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states: bool) -> str:
     """Why something was learnt, for people; and whether the answer before was surely corrected."""
-    found = [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
-    if rule and not found:
+    found = ["states something"] if states else []
+    found += [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
+    if rule and not patterns:
         found.append(f"says how to work {rule:.2f}")
     return "; ".join(found if corrects else [*found, NO_CORRECTION])
 
@@ -250,14 +262,23 @@ def _contradicts(patterns: Sequence[Correction]) -> bool:
     return any(one.kind not in STANDING for one in patterns)
 
 
-def _rule(own: str, patterns: Sequence[Correction]) -> float:
+def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) -> float:
     """How probable it is that words say how to work from now on, where that is enough; else 0."""
     standing = bool(_standing(patterns))
     if not scorer.usable():
         return 1.0 if standing else 0.0
-    found = 0.0 if own.rstrip().endswith("?") else scorer.probability("rule", own)
-    enough = found >= (BESIDE_PATTERN if standing else RULE_FROM)
-    return found if enough and (standing or not corrections.is_ruled_out(own)) else 0.0
+    enough = works >= (BESIDE_PATTERN if standing else least) and not own.rstrip().endswith("?")
+    return works if enough and (standing or not corrections.is_ruled_out(own)) else 0.0
+
+
+def _works(own: str, judge: Judge | None = None) -> float:
+    """How probable it is that words say how to work: the scorer's odds, times the judge's that it is such a line."""
+    found = scorer.probability("rule", own)
+    if judge is None:
+        return found
+    types = judge.line_types(own, "")
+    kind = sum(types[name] for name in BEHAVIORAL)
+    return found * kind / (found * kind + (1 - found) * (1 - kind) or 1.0)
 
 
 def _tells(before: Exchange) -> bool:
@@ -276,8 +297,12 @@ def _tells_apart(judge: Judge, own: str, before: str) -> bool:
     """Whether words ask, or state a fact about something else than the answer before them: no correction of it."""
     if own.rstrip().endswith("?"):
         return True
-    apart = not set(telling(own)).intersection(telling(before))
-    return apart and judge.line_types(own, "")["fact"] >= FACT_FROM
+    return _is_apart(own, before) and judge.line_types(own, "")["fact"] >= FACT_FROM
+
+
+def _is_apart(own: str, before: str) -> bool:
+    """Whether words share none with the answer before them."""
+    return not set(telling(own)).intersection(telling(before))
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:

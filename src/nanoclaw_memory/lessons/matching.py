@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 # Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
-SURE = 2.2  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
+SURE = 1.8  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
 OBJECTION = 1.4  # below it the judge objects to what they bring
 CLOSENESS = 5.0  # for a cosine of 1
 WORTH_READING = 0.8  # closeness below which the judge is never sure of what neither words nor vectors bring
 USUAL_CLOSENESS = 0.5  # where there are no vectors
 NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
-ANYTHING_FROM = 0.3  # the same as a mean over questions about anything
+ANYTHING_FROM = 0.4  # the same as a mean over questions about anything
 ANYTHING = (
     "What is the capital of Portugal?",
     "Write a short text about autumn.",
