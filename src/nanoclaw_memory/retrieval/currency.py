@@ -27,6 +27,7 @@ from nanoclaw_memory.retrieval.pairs import (
     is_copy,
     may_change,
     of_two_projects,
+    only_mentions,
     overtaken,
     share_a_word,
     statement_of,
@@ -45,6 +46,7 @@ COMMON = 40  # statements with a word from which on it says nothing about their 
 ALONE = 4  # statements with a name up to which the name alone is their subject
 SURE = 0.5  # how sure it is that two statements on one subject stand for each other
 NEAR = 0.1  # the same of two that share fewer words: the newer has to say what it changes
+MENTIONED = 0.2  # the same of two that share a name which neither is about: it may be what is asked about
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
@@ -339,7 +341,7 @@ def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> 
     named = sure == NAMED
     if not states_of(newer, older, named) or (named and not may_change(older, newer)):
         return []
-    return list(overtaken(older, newer, sure))
+    return list(overtaken(older, newer, MENTIONED if named and only_mentions(older, newer) else sure))
 
 
 class _Subject(msgspec.Struct, frozen=True):

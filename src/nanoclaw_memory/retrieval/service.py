@@ -17,7 +17,7 @@ from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, Stor
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.retrieval.changing import says_change, still_names
 from nanoclaw_memory.retrieval.chunker import Chunking
-from nanoclaw_memory.retrieval.currency import SURE
+from nanoclaw_memory.retrieval.currency import NAMED, SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.reranking import Reranking
@@ -170,7 +170,7 @@ class Retrieval(msgspec.Struct, dict=True):
         referred = self.index.passages.search.referred
         return self._overtaken(lambda: {referred(one): one for one in ids}, fresh=True, least_sure=SURE)
 
-    def overtaken_line(self, path: str, line: int, least_sure: float = 0.0) -> tuple[str, Newer] | None:
+    def overtaken_line(self, path: str, line: int, least_sure: float = NAMED) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
         rows = self._overtaken(
             lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=least_sure
@@ -198,7 +198,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
     def _overtaken(
-        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = 0.0
+        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = NAMED
     ) -> dict[T, tuple[str, Newer]]:
         if not fresh:
             self.refresh()
