@@ -134,8 +134,13 @@ def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
     text = statement_of(newer)
     if not (says_change(text) or _TO_NUMBER.search(text)) or UNCERTAIN.search(text):
         return False
-    before, after = _measures(body_of(older.passage)), _measures(text)
-    return any(unit in before and numbers - before[unit] for unit, numbers in after.items())
+    return counts_anew(body_of(older.passage), text)
+
+
+def counts_anew(older: str, newer: str) -> bool:
+    """Whether a statement has another number of something that an older one counts: 9 months after 18 months."""
+    before = _measures(older)
+    return any(unit in before and numbers - before[unit] for unit, numbers in _measures(newer).items())
 
 
 @bounded(2 * 1024 * 1024)

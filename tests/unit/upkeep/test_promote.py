@@ -163,6 +163,23 @@ def test_of_two_lines_that_disagree_only_the_newer_is_proposed(memory: Memory, l
     assert proposed(memory) == ["Keystone moved the store from Postgres to SQLite (2026-04-20)"]
 
 
+def test_a_waiting_proposal_is_taken_back_once_a_later_line_has_another_number_of_it(
+    memory: Memory, log: Log
+):
+    log("2026-04-02", "- [decision|i=0.9] Parquet exports go to the archive bucket, retention 18 months")
+    assert len(proposed(memory)) == 1
+    log("2026-04-20", "- [decision|i=0.9] Retention of the Parquet archive cut to 9 months")
+    assert proposed(memory) == ["Retention of the Parquet archive cut to 9 months (2026-04-20)"]
+
+
+def test_a_decision_goes_under_decisions_whatever_sections_a_person_added(
+    memory: Memory, log: Log, page: Callable[..., str]
+):
+    page("House", "My landlord is Herr Brandt", "The boiler is serviced in May")
+    log("2026-04-20", "- [decision|i=0.9] Retention of the Parquet archive cut to 9 months")
+    assert the_one(memory).diff.startswith("## Decisions and lessons\n")
+
+
 @pytest.mark.parametrize(
     ("known", "line"),
     [
