@@ -172,10 +172,12 @@ def test_a_waiting_proposal_is_taken_back_once_a_later_line_has_another_number_o
     assert proposed(memory) == ["Retention of the Parquet archive cut to 9 months (2026-04-20)"]
 
 
-def test_a_decision_goes_under_decisions_whatever_sections_a_person_added(
-    memory: Memory, log: Log, page: Callable[..., str]
+def test_a_decision_goes_under_decisions_whatever_a_judge_says_of_a_person_s_own_sections(
+    memory: Memory, log: Log, home: Path, scripted_judge
 ):
-    page("House", "My landlord is Herr Brandt", "The boiler is serviced in May")
+    page = home / "workspace" / "MEMORY.md"
+    page.write_text(page.read_text() + "\n## House\n\n- My landlord is Herr Brandt\n")
+    scripted_judge.yes = {"fact": ["landlord", "Parquet"]}
     log("2026-04-20", "- [decision|i=0.9] Retention of the Parquet archive cut to 9 months")
     assert the_one(memory).diff.startswith("## Decisions and lessons\n")
 
