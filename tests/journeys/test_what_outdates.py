@@ -383,3 +383,18 @@ def test_where_the_newer_statement_does_not_fit_a_turn_the_older_one_is_told_wit
     )
     assert "8085" in block
     assert all("9120" in line for line in block.split("\n") if "8085" in line)
+
+
+def test_a_number_that_the_agent_says_it_changed_marks_the_older_one(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    for day, other in enumerate(("The choir meets in Lund.", "Ida likes plums.", "Rolf has a boat.")):
+        say(60 + day, other)
+    say(23, "our flush interval is 250 ms, that came out of the load tests")
+    say(15, "let's try less than half of that", "Updated the flush interval to 100 ms.")
+    say(14, "what is the longest flush interval that others use?", "Some wait 900 ms.")
+    memory = open_memory()
+    memory.search("flush", fast=True)  # compares what came in
+    marks = {hit.text: hit.mark for hit in memory.search("what's the flush interval", fast=True).hits}
+    assert marks["our flush interval is 250 ms, that came out of the load tests"] == "earlier"
+    assert marks["Updated the flush interval to 100 ms."] == ""
