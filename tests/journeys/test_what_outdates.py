@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.retrieval.recall import hits_text
+from nanoclaw_memory.types import Hit, Newer
 
 
 @pytest.fixture
@@ -395,6 +397,44 @@ def test_a_number_that_the_agent_says_it_changed_marks_the_older_one(
     say(14, "what is the longest flush interval that others use?", "Some wait 900 ms.")
     memory = open_memory()
     memory.search("flush", fast=True)  # compares what came in
-    marks = {hit.text: hit.mark for hit in memory.search("what's the flush interval", fast=True).hits}
+    marks = {hit.text: hit.mark for hit in memory.search("flush", fast=True).hits}
     assert marks["our flush interval is 250 ms, that came out of the load tests"] == "earlier"
     assert marks["Updated the flush interval to 100 ms."] == ""
+
+
+# ---- what is cut ----
+
+
+def test_of_a_long_sentence_a_hit_keeps_the_part_with_what_was_asked_and_its_number(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    filler = "after the long talk with everybody who had something to say about it and nothing better to do"
+    long = f"Yesterday {filler}, {filler}, {filler}, the Kestrel gateway was put on port 9120, {filler}, {filler}."
+    say(9, "The Kestrel gateway listens on port 8085.")
+    say(4, long)
+    memory = open_memory()
+    question = "Which port does the Kestrel gateway listen on?"
+    shown = memory.fenced(memory.search(question, fast=True).hits, question)
+    assert "9120" in shown
+    assert all("earlier" in line for line in shown.split("\n") if "8085" in line)
+
+
+def test_where_not_all_fits_the_hit_that_overtakes_another_has_room_first() -> None:
+    filler = "it was said in the hall, on the stairs and in the yard, where everybody could hear it"
+    newer = f"The toll of the Ems bridge changed. {filler}. They take 6 euros."
+
+    def hit(number: int, text: str, **more: Any) -> Hit:
+        place = f"notes.md:{number}"
+        return Hit("line", "notes.md", number, number, text, 0.9, "words", str(number), place=place, **more)
+
+    others = [
+        hit(number, f"The Ems bridge, part {number}: {filler}, {filler}, {filler}.") for number in range(1, 5)
+    ]
+    older = hit(
+        6,
+        "The toll of the Ems bridge is 4 euros.",
+        mark="earlier",
+        newer=Newer("notes.md:5", "2026-02-01", newer),
+    )
+    shown = hits_text([*others, hit(5, newer), older], date(2026, 2, 23), question="toll of the Ems bridge")
+    assert newer in shown
