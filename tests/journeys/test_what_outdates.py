@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.retrieval.recall import hits_text
+from nanoclaw_memory.types import Hit, Newer
 
 
 @pytest.fixture
@@ -200,3 +202,239 @@ def test_a_fact_read_from_talk_is_overtaken_by_the_newest_statement_of_a_chain(
     for hit in memory.graph.search("alarm threshold of Tidewatch").hits:
         if "4.2" in hit.value or "4.6" in hit.value:
             assert hit.newer is not None and "4.4 m" in hit.newer.text
+
+
+# ---- a correction in the next message ----
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "correction", "question"),
+    [
+        (
+            "Where do the alerts go?",
+            "They go to PagerDuty service kx-prod.",
+            "das stimmt nicht mehr, seit Montag gehen die Alarme an Opsgenie",
+            "where do alerts go",
+        ),
+        (
+            "How do the dunning mails go out?",
+            "They go through the celery queue mail_low.",
+            "No, that's wrong. It is mail_legal because of the audit trail.",
+            "celery queue for dunning",
+        ),
+        (
+            "Wer prüft den Jahresabschluss?",
+            "Den Jahresabschluss prüft Frau Ohlsen.",
+            "Nein, das macht seit Januar die Kanzlei Brandt.",
+            "wer prüft den Jahresabschluss",
+        ),
+        (
+            "Which day is the bin collection?",
+            "The bin collection is on Thursday.",
+            "Nope, they come on Fridays.",
+            "which day is the bin collection",
+        ),
+    ],
+)
+def test_an_answer_that_the_next_message_corrects_is_marked_and_stands_after_the_correction(
+    open_memory: Callable[..., Memory],
+    say: Callable[..., None],
+    asked: str,
+    answered: str,
+    correction: str,
+    question: str,
+) -> None:
+    say(9, asked, answered)
+    say(9, correction, "Thanks.")
+    memory = open_memory()
+    found = [(hit.text, hit.mark) for hit in memory.search(question, fast=True).hits]
+    assert found[0] == (correction, "")
+    assert {mark for text, mark in found if text == answered} <= {"earlier"}
+    assert memory.search(question, limit=1, fast=True).hits[0].text == correction
+    recalled = [line for line in memory.recall(question, fast=True).text.splitlines() if answered in line]
+    assert all("earlier" in line for line in recalled)
+
+
+@pytest.mark.parametrize(
+    "following",
+    ["No, thanks.", "Great, that helps.", "No problem, I'll tell the neighbours.", "Which bins are they?"],
+)
+def test_a_message_that_corrects_nothing_marks_no_answer(
+    open_memory: Callable[..., Memory], say: Callable[..., None], following: str
+) -> None:
+    say(9, "Which day is the bin collection?", "The bin collection is on Thursday.")
+    say(9, following, "Fine.")
+    hits = open_memory().search("which day is the bin collection", fast=True).hits
+    assert [hit.mark for hit in hits if "Thursday" in hit.text] == [""]
+
+
+# ---- a new number of the same thing ----
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        (
+            "our flush interval is 250 ms, that came out of the load tests",
+            "we went down to 100 ms on the flush, the 250 was too slow",
+            "what's the flush interval",
+        ),
+        (
+            "The retention of the Parquet exports is 18 months.",
+            "Retention of the Parquet archive cut to 9 months",
+            "how long do we keep Parquet",
+        ),
+        (
+            "Das Löschintervall der Sicherungen beträgt 30 Tage.",
+            "Die Sicherungen löschen wir jetzt nach 14 Tagen.",
+            "wann werden Sicherungen gelöscht",
+        ),
+    ],
+)
+def test_a_new_number_of_what_an_older_statement_counts_marks_it_before_anything_is_indexed(
+    open_memory: Callable[..., Memory], say: Callable[..., None], older: str, newer: str, question: str
+) -> None:
+    for day, other in enumerate(("The choir meets in Lund.", "Ida likes plums.", "Rolf has a boat.")):
+        say(60 + day, other)
+    say(23, older)
+    say(15, newer)
+    marks = {hit.text: hit.mark for hit in open_memory().search(question, fast=True).hits}
+    assert (marks[newer], marks[older]) == ("", "earlier")
+
+
+# ---- what a shared name alone does not pair ----
+
+
+def test_two_statements_that_only_mention_one_person_do_not_outdate_each_other(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    say(9, "the offsite is in Lübeck on December 9, Tomasz books the train")
+    say(4, "my birthday is on 2 March btw, says Tomasz's calendar too")
+    hits = open_memory().search("when is the offsite", fast=True).hits
+    assert [hit.mark for hit in hits if "offsite" in hit.text] == [""]
+
+
+def test_a_word_that_looks_like_a_usual_one_of_another_language_is_no_shared_name(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    say(9, "the flush runs every 100 ms, 250 was too slow for the alarms")
+    say(4, "seit Montag gehen die Alarme an Opsgenie")
+    hits = open_memory().search("how often does the flush run", fast=True).hits
+    assert [hit.mark for hit in hits if "flush" in hit.text] == [""]
+
+
+def test_a_page_that_was_there_before_memory_read_it_is_not_newer_than_what_was_said(
+    open_memory: Callable[..., Memory], say: Callable[..., None], home: Any
+) -> None:
+    say(20, "Priyanka from finance is the one who signs off credit notes")
+    say(9, "Priyanka left the company. Credit notes now go to Oluwaseun.")
+    page = home / "workspace" / "MEMORY.md"
+    page.write_text("# Memory\n\n- Oluwaseun Adeyemi runs finance at Tidepool\n")
+    hits = open_memory().search("who signs off credit notes", fast=True).hits
+    assert [hit.mark for hit in hits if "now go to Oluwaseun" in hit.text] == [""]
+    assert {hit.mark for hit in hits if "signs off" in hit.text} <= {"earlier"}
+
+
+def test_a_line_that_was_added_to_a_page_later_is_newer(
+    open_memory: Callable[..., Memory], say: Callable[..., None], home: Any, clock: Any
+) -> None:
+    page = home / "workspace" / "MEMORY.md"
+    clock.moment -= timedelta(days=30)
+    with open_memory() as memory:
+        memory.init()
+        page.write_text("# Memory\n\n- The well is 40 m deep\n")
+        memory.search("well", fast=True)
+    clock.moment += timedelta(days=30)
+    say(9, "Priyanka signs off the credit notes of Tidepool")
+    page.write_text(page.read_text() + "- Credit notes of Tidepool are signed off by Oluwaseun now\n")
+    hits = open_memory().search("who signs off credit notes", fast=True).hits
+    assert {hit.mark for hit in hits if "Priyanka" in hit.text} == {"earlier"}
+
+
+def test_the_name_of_the_project_pairs_nothing_within_it(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    for days, text in (
+        (9, "tidepool is deployed on Hetzner in Falkenstein"),
+        (4, "the deploy key for the runner is in the vault under tidepool/runner"),
+    ):
+        clock.moment -= timedelta(days=days)
+        with open_memory(session=f"day-{days}", project="tidepool") as memory:
+            memory.init()
+            memory.after_turn(text, "Ok.")
+        clock.moment += timedelta(days=days)
+    hits = open_memory(project="tidepool").search("where are we deployed", fast=True).hits
+    assert [hit.mark for hit in hits if "Hetzner" in hit.text] == [""]
+
+
+def test_where_the_newer_statement_does_not_fit_a_turn_the_older_one_is_told_with_its_words(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    for day, other in enumerate(("The choir meets in Lund.", "Ida likes plums.", "Rolf has a boat.")):
+        say(60 + day, other)
+    say(9, "The Kestrel gateway listens on port 8085.")
+    say(
+        4,
+        f"The Kestrel gateway listens on port 9120{', for reasons that take long to tell' * 12}.",
+    )
+    budget = {"plugins__entries__continuity__contextBudget": "90"}
+    block = (
+        open_memory(session="now", **budget)
+        .before_turn("Which port does the Kestrel gateway listen on?")
+        .text
+    )
+    assert "8085" in block
+    assert all("9120" in line for line in block.split("\n") if "8085" in line)
+
+
+def test_a_number_that_the_agent_says_it_changed_marks_the_older_one(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    for day, other in enumerate(("The choir meets in Lund.", "Ida likes plums.", "Rolf has a boat.")):
+        say(60 + day, other)
+    say(23, "our flush interval is 250 ms, that came out of the load tests")
+    say(15, "let's try less than half of that", "Updated the flush interval to 100 ms.")
+    say(14, "what is the longest flush interval that others use?", "Some wait 900 ms.")
+    memory = open_memory()
+    memory.search("flush", fast=True)  # compares what came in
+    marks = {hit.text: hit.mark for hit in memory.search("flush", fast=True).hits}
+    assert marks["our flush interval is 250 ms, that came out of the load tests"] == "earlier"
+    assert marks["Updated the flush interval to 100 ms."] == ""
+
+
+# ---- what is cut ----
+
+
+def test_of_a_long_sentence_a_hit_keeps_the_part_with_what_was_asked_and_its_number(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    filler = "after the long talk with everybody who had something to say about it and nothing better to do"
+    long = f"Yesterday {filler}, {filler}, {filler}, the Kestrel gateway was put on port 9120, {filler}, {filler}."
+    say(9, "The Kestrel gateway listens on port 8085.")
+    say(4, long)
+    memory = open_memory()
+    question = "Which port does the Kestrel gateway listen on?"
+    shown = memory.fenced(memory.search(question, fast=True).hits, question)
+    assert "9120" in shown
+    assert all("earlier" in line for line in shown.split("\n") if "8085" in line)
+
+
+def test_where_not_all_fits_the_hit_that_overtakes_another_has_room_first() -> None:
+    filler = "it was said in the hall, on the stairs and in the yard, where everybody could hear it"
+    newer = f"The toll of the Ems bridge changed. {filler}. They take 6 euros."
+
+    def hit(number: int, text: str, **more: Any) -> Hit:
+        place = f"notes.md:{number}"
+        return Hit("line", "notes.md", number, number, text, 0.9, "words", str(number), place=place, **more)
+
+    others = [
+        hit(number, f"The Ems bridge, part {number}: {filler}, {filler}, {filler}.") for number in range(1, 5)
+    ]
+    older = hit(
+        6,
+        "The toll of the Ems bridge is 4 euros.",
+        mark="earlier",
+        newer=Newer("notes.md:5", "2026-02-01", newer),
+    )
+    shown = hits_text([*others, hit(5, newer), older], date(2026, 2, 23), question="toll of the Ems bridge")
+    assert newer in shown

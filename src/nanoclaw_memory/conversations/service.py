@@ -225,6 +225,8 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     parts = sentences(plain)
     best = max(range(len(parts)), key=lambda n: (_overlap(parts[n], wanted), -n))
     chosen = parts[best]
+    if len(chosen) > limit:
+        return _telling_part(chosen, wanted, limit - 1, inside=best > 0)
     before, after = best - 1, best + 1
     while True:
         if after < len(parts) and len(chosen) + len(parts[after]) < limit:
@@ -233,8 +235,31 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
             chosen, before = f"{parts[before]} {chosen}", before - 1
         else:
             break
-    cut = chosen if len(chosen) <= limit else chosen[: limit - 1].rsplit(" ", 1)[0] + "…"
-    return ("… " if before >= 0 else "") + cut
+    return ("… " if before >= 0 else "") + chosen
+
+
+def _telling_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> str:
+    """The words of a sentence that fit and tell most: what was asked for, and numbers and names beside it."""
+    found = sentence.split(" ")
+    worth = [_worth(word, wanted, first=not place) for place, word in enumerate(found)]
+    most, chosen, start, size = -1, (0, 1), 0, -1
+    for end, word in enumerate(found, 1):
+        size += len(word) + 1
+        while size > limit and start < end - 1:
+            size -= len(found[start]) + 1
+            start += 1
+        told = sum(worth[start:end])
+        if told > most or (told == most and start == chosen[0]):
+            most, chosen = told, (start, end)
+    cut = " ".join(found[slice(*chosen)])[:limit]
+    before, after = inside or chosen[0], chosen[1] < len(found) or not cut.endswith(found[-1])
+    return f"{'… ' if before else ''}{cut}{'…' if after else ''}"
+
+
+def _worth(word: str, wanted: set[str], first: bool) -> int:
+    if _overlap(word, wanted):
+        return 3
+    return 2 if any(sign.isdigit() or (sign.isupper() and not first) for sign in word) else 0
 
 
 def _overlap(sentence: str, wanted: set[str]) -> int:

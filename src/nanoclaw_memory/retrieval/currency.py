@@ -27,6 +27,7 @@ from nanoclaw_memory.retrieval.pairs import (
     is_copy,
     may_change,
     of_two_projects,
+    only_mentions,
     overtaken,
     share_a_word,
     statement_of,
@@ -40,11 +41,12 @@ from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import stem, words
 
-AT_ONCE = 8  # statements compared on the way to a search
+AT_ONCE = 12  # statements and answers compared on the way to a search
 COMMON = 40  # statements with a word from which on it says nothing about their subject
 ALONE = 4  # statements with a name up to which the name alone is their subject
 SURE = 0.5  # how sure it is that two statements on one subject stand for each other
 NEAR = 0.1  # the same of two that share fewer words: the newer has to say what it changes
+MENTIONED = 0.2  # the same of two that share a name which neither is about: it may be what is asked about
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
@@ -227,6 +229,8 @@ class Currency:
 
     def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
         """The rows that a statement makes with others about the same subject, older or newer."""
+        if own.passage.speaker == "Agent" and not any(map(str.isdigit, own.passage.text)):
+            return []
         question = self.question_of(own)
         text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
         subject = self._subject(text, total, words(own.passage.project))
@@ -238,6 +242,9 @@ class Currency:
         for other in self.load(connected).values() if connected else ():
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
             if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
+                continue
+            if own.passage.speaker == "Agent":  # it reports what it changed, and is outdated with its message
+                rows += overtaken(older, own, SURE) if newer is own and changes_measure(older, own) else ()
                 continue
             other_value = partial(gives_another_value, older, newer)
             if overtakes(statement_of(newer), body_of(older.passage), other_value):
@@ -339,7 +346,7 @@ def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> 
     named = sure == NAMED
     if not states_of(newer, older, named) or (named and not may_change(older, newer)):
         return []
-    return list(overtaken(older, newer, sure))
+    return list(overtaken(older, newer, MENTIONED if named and only_mentions(older, newer) else sure))
 
 
 class _Subject(msgspec.Struct, frozen=True):

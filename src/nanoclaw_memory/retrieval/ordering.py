@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.currency import SURE, Currency
+from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
@@ -124,9 +124,9 @@ def _mark(
             continue
         row, newer_one = newest[candidate.stored.id]
         asked = _numbers(question).intersection(words(candidate.stored.passage.text))
-        if asked.issubset(words(newer_one.passage.text)):
+        as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
+        if asked.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):
             candidate.mark, candidate.newer = row.kind, newer_one
-            as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
             candidate.gives_way = row.sure >= SURE or as_good
 
 

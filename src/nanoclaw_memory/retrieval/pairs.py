@@ -134,8 +134,13 @@ def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
     text = statement_of(newer)
     if not (says_change(text) or _TO_NUMBER.search(text)) or UNCERTAIN.search(text):
         return False
-    before, after = _measures(body_of(older.passage)), _measures(text)
-    return any(unit in before and numbers - before[unit] for unit, numbers in after.items())
+    return counts_anew(body_of(older.passage), text)
+
+
+def counts_anew(older: str, newer: str) -> bool:
+    """Whether a statement has another number of something that an older one counts: 9 months after 18 months."""
+    before = _measures(older)
+    return any(unit in before and numbers - before[unit] for unit, numbers in _measures(newer).items())
 
 
 @bounded(2 * 1024 * 1024)
@@ -150,25 +155,22 @@ def _measures(text: str) -> Mapping[str, AbstractSet[str]]:
 def may_change(older: StoredPassage, newer: StoredPassage) -> bool:
     """Whether a statement that shares only a name with an older one may give another value: a number, a day, a name.
 
-    One of them has to be about the name, or the newer says that it holds now; but what it says is gone is no value of
-    the older one, which was looked at before.
+    Or it says that it holds now; but what it says is gone is no value of the older one, which was looked at before.
     """
     text = statement_of(newer)
-    if not (
-        says_change(text) or changes_in(text).things or _begins_with_shared(body_of(older.passage), text)
-    ):
-        return False
     gone = {one for ended in changes_in(text).ended for one in ended.stems}
     if not gone.isdisjoint(map(stem, _names(older))):
         return False
     return holds_now(text) or gives_another_value(older, newer) or bool(_names(newer) - _names(older))
 
 
-def _begins_with_shared(*texts: str) -> bool:
-    """Whether one of two statements begins with what they share."""
-    telling = [list(map(stem, telling_words(text))) for text in texts]
+def only_mentions(older: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether neither of two statements is about the name in both, and the newer says of nothing that it changed."""
+    text = statement_of(newer)
+    telling = [list(map(stem, telling_words(one))) for one in (body_of(older.passage), text)]
     shared = set.intersection(*map(set, telling))
-    return any(not shared.isdisjoint(own[:LEADING]) for own in telling)
+    led = any(not shared.isdisjoint(own[:LEADING]) for own in telling)
+    return not (led or says_change(text) or changes_in(text).things)
 
 
 def _names(stored: StoredPassage) -> set[str]:
@@ -205,7 +207,8 @@ def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
     if older.passage.speaker == "Agent":
         return answers_alike(older, newer)
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
-    return same_statement(before, after) or restates(before, after)
+    named = after.names - before.stems  # a name in another place of the sentence is another value
+    return (same_statement(before, after) and not named) or restates(before, after)
 
 
 def is_copy(stored: StoredPassage) -> bool:

@@ -118,7 +118,8 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
     shared = retrieval.scope.private != scope.private
     lines = list(_lines(ranking.found, known_entries, wanted, scope, shared))
     least = WORTH * max((one.entry.score for _, one in lines), default=0.0)
-    lines = [pair for pair in lines if pair[1].entry.score >= least]
+    newer = {one.newer_id for one, answer in lines if answer.entry.score >= least}
+    lines = [pair for pair in lines if pair[1].entry.score >= least or pair[0].stored.id in newer]
     lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
     lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
     fallback = "files" if lines and not known_entries else ""
@@ -159,11 +160,13 @@ def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str
     On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
     """
     places = {hit.place for hit in hits}
+    overtaking = {hit.newer.place for hit in hits if hit.newer}
     hits = [replace(hit, newer=_pointer(hit.newer, places)) if hit.newer else hit for hit in hits]
     lines = [item(*_parts(hit, project, today)) for hit in hits]
     costs = list(map(tokens.estimate, lines))
     if sum(costs) > HIT_TOKENS * len(hits) or max(costs, default=0) > MOST_TOKENS:
-        lines = list(_cut_lines(hits, lines, costs, lambda hit: _parts(hit, project, today), question))
+        first = [hit.place in overtaking for hit in hits]
+        lines = _cut_lines(hits, lines, costs, first, lambda hit: _parts(hit, project, today), question)
     return fenced(lines)
 
 
@@ -178,30 +181,33 @@ def _cut_lines(
     hits: Sequence[Hit],
     lines: Sequence[str],
     costs: Sequence[int],
+    first: Sequence[bool],
     parts: Callable[[Hit], tuple[list[str], str]],
     question: str,
-) -> Iterator[str]:
-    """Each hit as short as may be, then what room is left given to the best."""
+) -> list[str]:
+    """Each hit as short as may be, then what room is left given to those that come `first`, and to the best."""
 
     def cut(hit: Hit, most: int) -> str:
-        start, end, text = snippet(hit.text, hit.start_line, question, most * 3)
+        room = max(
+            most * 3, *map(len, hit.text.split("\n"))
+        )  # a line is cut to what says most, not at its end
+        start, end, text = snippet(hit.text, hit.start_line, question, room)
         return _cut_line(*parts(replace(hit, text=text, start_line=start, end_line=end)), question, most)
 
-    short = [
+    shown = [
         cut(hit, LEAST_TOKENS) if cost > LEAST_TOKENS else line
         for hit, line, cost in zip(hits, lines, costs, strict=True)
     ]
-    least = list(map(tokens.estimate, short))
+    least = list(map(tokens.estimate, shown))
     left = HIT_TOKENS * len(hits) - sum(least)
-    for place, hit in enumerate(hits):
+    for place in sorted(range(len(hits)), key=lambda place: not first[place]):
         own = min(least[place] + left, MOST_TOKENS)
-        shown = short[place]
         if own >= costs[place]:
-            shown = lines[place]
+            shown[place] = lines[place]
         elif own > least[place]:
-            shown = cut(hit, own)
-        left -= tokens.estimate(shown) - least[place]
-        yield shown
+            shown[place] = cut(hits[place], own)
+        left -= tokens.estimate(shown[place]) - least[place]
+    return shown
 
 
 def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str], str]:

@@ -17,9 +17,10 @@ from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, Stor
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.retrieval.changing import says_change, still_names
 from nanoclaw_memory.retrieval.chunker import Chunking
-from nanoclaw_memory.retrieval.currency import SURE
+from nanoclaw_memory.retrieval.currency import NAMED, SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
+from nanoclaw_memory.retrieval.pairs import counts_anew
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
@@ -170,7 +171,7 @@ class Retrieval(msgspec.Struct, dict=True):
         referred = self.index.passages.search.referred
         return self._overtaken(lambda: {referred(one): one for one in ids}, fresh=True, least_sure=SURE)
 
-    def overtaken_line(self, path: str, line: int, least_sure: float = 0.0) -> tuple[str, Newer] | None:
+    def overtaken_line(self, path: str, line: int, least_sure: float = NAMED) -> tuple[str, Newer] | None:
         """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
         rows = self._overtaken(
             lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=least_sure
@@ -178,9 +179,12 @@ class Retrieval(msgspec.Struct, dict=True):
         return rows.get(line)
 
     def given_up(self, path: str, line: int) -> tuple[str, Newer] | None:
-        """The same where the later statement surely is on the same subject and says that it changed."""
+        """The same where the later statement surely is on the same subject, and changed it or has another number."""
         later = self.overtaken_line(path, line, SURE)
-        return later if later and (later[0] == SUPERSEDED or says_change(later[1].text)) else None
+        if later is None or later[0] == SUPERSEDED or says_change(later[1].text):
+            return later
+        known = self.index.currency.load(self.index.passages.at(path, line)).values()
+        return later if any(counts_anew(one.passage.text, later[1].text) for one in known) else None
 
     def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
         """What overtakes passages of any kind that were found a moment ago."""
@@ -198,7 +202,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
     def _overtaken(
-        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = 0.0
+        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = NAMED
     ) -> dict[T, tuple[str, Newer]]:
         if not fresh:
             self.refresh()

@@ -18,6 +18,8 @@ BOTH = "both"  # decided: they hold at once, and neither is marked
 _KINDS = ("line", "item", "entry", "fact", "lesson")
 _ONLY_ASKS = "p.text LIKE '%?' AND p.text NOT LIKE '%, %' AND p.text NOT LIKE '%. %'"
 _STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User' AND NOT ({_ONLY_ASKS})))"
+# An answer of a line or two, which may say that the agent changed something.
+_REPORT = "(p.kind = 'turn' AND p.speaker = 'Agent' AND length(p.text) <= 200)"
 
 
 def is_statement(passage: Passage) -> bool:
@@ -105,8 +107,8 @@ class CurrencyTable(Table[Overtaken]):
         return tuple(str(reference) for (reference,) in rows)
 
     def statements_after(self, last: int, most: int) -> list[int]:
-        """The next statements above an id."""
-        sql = f"SELECT id FROM passages p WHERE id > :last AND {_STATEMENT} ORDER BY id LIMIT :most"  # noqa: S608
+        """The next above an id that are compared: statements, and short answers."""
+        sql = f"SELECT id FROM passages p WHERE id > :last AND ({_STATEMENT} OR {_REPORT}) ORDER BY id LIMIT :most"  # noqa: S608
         return [int(number) for (number,) in self.db.query(sql, {"last": last, "most": most})]
 
     def statements_with(self, word: str, most: int) -> list[int] | None:

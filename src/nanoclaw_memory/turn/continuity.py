@@ -21,6 +21,7 @@ from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.changing import goes_on
 from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.sources import only_acknowledges
 from nanoclaw_memory.retrieval.stating import only_asks, stated_in, tells
@@ -130,7 +131,7 @@ class Continuity(Plugin):
                         mark=marked.mark
                         if marked
                         else _answered_since(exchanges[number], own, recalled.chosen),
-                        newer=recalled.later(marked) if marked else None,
+                        newer=_newer(marked, recalled) if marked else None,
                         newer_id=marked.newer_id if marked else 0,
                         passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
@@ -187,6 +188,7 @@ class Continuity(Plugin):
         lines: list[TellingLine] = []
         quoted: set[str] = set()  # newer statements whose words were given
         near = self._near(kept)
+        given = frozenset[int]().union(*(one.passages for one in kept))
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
             talk = list(found)
@@ -213,7 +215,7 @@ class Continuity(Plugin):
                     place,
                     f'asked about: "{_quoted(one.question)}"' if one.question else "",
                 ]
-                if one.newer and one.newer.text not in quoted:
+                if one.newer and one.newer_id not in given and one.newer.text not in quoted:
                     quoted.add(one.newer.text)
                     marks.append(one.newer.told(one.mark))
                 else:
@@ -340,6 +342,12 @@ def _repeats(user: str, wanted: set[str]) -> bool:
     return bool(words) and (words == wanted or (user.rstrip().endswith("?") and words <= wanted))
 
 
+def _newer(one: Candidate, recalled: Recalled) -> Newer | None:
+    """What is newer than a recollection, where this block may have to quote it: what was said may not fit."""
+    said_too = one.newer is not None and one.newer.source == "exchanges"
+    return newer_of(one.newer) if one.newer and said_too else recalled.later(one)
+
+
 def _side(passage: Passage) -> str:
     return PASTED if passage.speaker == "User" and passage.origin == QUOTED else passage.speaker
 
@@ -391,6 +399,12 @@ def allot(
 
     What one tier leaves of its share goes to the next.
     """
+    told_itself = frozenset[int]().union(*(one.passages for one in chosen))
+
+    def price(one: Recollection) -> int:
+        quoted = one.newer.text if one.newer and one.newer_id not in told_itself else ""
+        return sum(map(tokens.estimate, told(one))) + tokens.estimate(quoted) + 12
+
     tiers: list[list[Recollection]] = [[], [], []]
     for one in chosen:
         age = now - moment_of(one.exchange.timestamp)
@@ -401,14 +415,14 @@ def allot(
     for share, tier in zip((*shares, max(0.0, 1 - sum(shares))), tiers, strict=True):
         left += share * budget
         for one in tier:
-            cost = sum(tokens.estimate(line) for line in told(one)) + 12
+            cost = price(one)
             if cost <= left:
                 kept.append(one)
                 left -= cost
             else:
                 waiting.append(one)
     for one in waiting:  # what older tiers did not use is there for what did not fit its own
-        cost = sum(tokens.estimate(line) for line in told(one)) + 12
+        cost = price(one)
         if cost <= left:
             kept.append(one)
             left -= cost

@@ -213,8 +213,9 @@ def section_for(group: Group, page: str, line: str, tag: str) -> str:
     lines.pop("", None)
     ours = {*SECTIONS.values(), DEFAULT_SECTION}
     empty = [title for title in pages.titles(page) if title in ours and title not in lines]
-    if tag in SECTIONS and SECTIONS[tag] in (*lines, *empty):
-        return SECTIONS[tag]
+    ours_for = DEFAULT_SECTION if tag in _DECIDED else SECTIONS.get(tag, "")
+    if ours_for in (*lines, *empty):
+        return ours_for
     if (
         tag not in SECTIONS
         and (not lines or SECTIONS["user"] in (*lines, *empty))
@@ -268,7 +269,7 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
 
 
 def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
-    """Close open promotions that MEMORY.md contains by now; delete those whose lines left every log."""
+    """Close open promotions that MEMORY.md contains by now; delete those whose lines are gone or given up."""
     known = pages.item_features(text)
     settled = 0
     for one in past:
@@ -278,7 +279,7 @@ def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
         if any(restates(other, own) for other in known):
             group.proposals.decide(one.id, True, group.moment())
             settled += 1
-        elif not _still_logged(group, one) or _outdated(group, one):
+        elif not _still_logged(group, one) or _outdated(group, one) or _given_up(group, one):
             settled += group.proposals.take_back(one.id)
     return settled
 
@@ -288,6 +289,14 @@ def _outdated(group: Group, proposal: Proposal) -> bool:
     day = source_date(str(proposal.payload["text"]))
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     return day is not None and any(group.outdated(note, day) for note in notes)
+
+
+def _given_up(group: Group, proposal: Proposal) -> bool:
+    """Whether something was said since that gives up what every line of a proposal says."""
+    places = [str(source).rpartition(":") for source in proposal.payload.get("sources", ())]
+    return bool(places) and all(
+        line.isdigit() and group.retrieval.given_up(path, int(line)) for path, _, line in places
+    )
 
 
 def _still_logged(group: Group, proposal: Proposal) -> bool:

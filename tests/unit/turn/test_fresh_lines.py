@@ -111,3 +111,9 @@ def test_one_statement_of_two_sources_is_given_once_and_said_to_stand_in_this_tu
     given.add(kept, repeated)
     assert [line.known for line in repeated] == ["another line of this turn says it"]
     assert fresh("[talk] Rent is 900", given=given, statements=("Rent is 900",)) == []
+
+
+def test_what_overtakes_a_line_that_is_told_is_told_with_it_though_the_start_has_what_is_newer_still():
+    lines = ("Rent is 700 (earlier)", "Rent went up to 800 (earlier)")
+    newer = ("Rent went up to 800", "Rent is 900.")
+    assert fresh(*lines, given=Given([START]), statements=("Rent is 700", newer[0]), newer=newer) == [*lines]

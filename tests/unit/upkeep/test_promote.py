@@ -163,6 +163,25 @@ def test_of_two_lines_that_disagree_only_the_newer_is_proposed(memory: Memory, l
     assert proposed(memory) == ["Keystone moved the store from Postgres to SQLite (2026-04-20)"]
 
 
+def test_a_waiting_proposal_is_taken_back_once_a_later_line_has_another_number_of_it(
+    memory: Memory, log: Log
+):
+    log("2026-04-02", "- [decision|i=0.9] Parquet exports go to the archive bucket, retention 18 months")
+    assert len(proposed(memory)) == 1
+    log("2026-04-20", "- [decision|i=0.9] Retention of the Parquet archive cut to 9 months")
+    assert proposed(memory) == ["Retention of the Parquet archive cut to 9 months (2026-04-20)"]
+
+
+def test_a_decision_goes_under_decisions_whatever_a_judge_says_of_a_person_s_own_sections(
+    memory: Memory, log: Log, home: Path, scripted_judge
+):
+    page = home / "workspace" / "MEMORY.md"
+    page.write_text(page.read_text() + "\n## House\n\n- My landlord is Herr Brandt\n")
+    scripted_judge.yes = {"fact": ["landlord", "Parquet"]}
+    log("2026-04-20", "- [decision|i=0.9] Retention of the Parquet archive cut to 9 months")
+    assert the_one(memory).diff.startswith("## Decisions and lessons\n")
+
+
 @pytest.mark.parametrize(
     ("known", "line"),
     [
