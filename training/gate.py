@@ -5,9 +5,10 @@
 Each life is fed into a home at its dates, whole and as a third and an eighth of it, so that a young memory is met too,
 and every prompt is asked as the first message of a new session. A passage helps when it has a string that its author
 named as an answer. Most messages need nothing, so the memory of a life is also asked what it cannot know: its own
-prompts whose answer is in the part left out, some of other people's, and ordinary work (`texts/work.txt`). What
-helps is learnt from whole lives, whether anything does from all. Each life is left out once: how the others' weights do on it is printed, and gives the second model, that says whether anything helps
-at all, passages as it will meet them. `--check` are lives to measure by that are not learnt from.
+prompts whose answer is in the part left out, some of other people's, and ordinary work (`texts/work.txt`). What helps
+is learnt from whole lives, whether anything does from all. Each life is left out once: how the others' weights do on it
+is printed, and gives the second model, that says whether anything helps at all, passages as it will meet them.
+`--check` are lives to measure by that are not learnt from.
 """
 
 from __future__ import annotations
@@ -74,24 +75,29 @@ def younger(life: dict[str, Any], share: float, seed: str) -> dict[str, Any]:
     """A part of a life: of its sessions, its log lines and the lines of its pages."""
     if share == 1:
         return life
-    drawn = random.Random(seed)
+    drawn = random.Random(seed)  # noqa: S311 - the same sample again
     kept = {one for one in sorted({one["session"] for one in life["exchanges"]}) if drawn.random() < share}
     files = {
         path: "\n".join(
-            line
-            for line in text.split("\n")
-            if not line.lstrip().startswith("-") or drawn.random() < share
+            line for line in text.split("\n") if not line.lstrip().startswith("-") or drawn.random() < share
         )
         for path, text in life["files"].items()
     }
     logs = {day: [line for line in lines if drawn.random() < share] for day, lines in life["logs"].items()}
     talk = [one for one in life["exchanges"] if one["session"] in kept]
-    return {**life, "files": files, "logs": {day: lines for day, lines in logs.items() if lines}, "exchanges": talk}
+    return {
+        **life,
+        "files": files,
+        "logs": {day: lines for day, lines in logs.items() if lines},
+        "exchanges": talk,
+    }
 
 
-def asked_of(name: str, life: dict[str, Any], lives: Mapping[str, Any], seed: str) -> Iterator[dict[str, Any]]:
+def asked_of(
+    name: str, life: dict[str, Any], lives: Mapping[str, Any], seed: str
+) -> Iterator[dict[str, Any]]:
     """The prompts that a memory is asked, each with where it is from."""
-    drawn = random.Random(seed)
+    drawn = random.Random(seed)  # noqa: S311 - the same sample again
     told = [*life["files"].values(), *(line for lines in life["logs"].values() for line in lines)]
     told += [text for one in life["exchanges"] for text in (one["user"], one["agent"])]
     known = "\n".join(told).casefold()
@@ -160,7 +166,12 @@ def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prom
         names=names,
         features=np.array([[one.parts[name] for name in names] for one in seen.helpful]),
         right=np.array(
-            [float(prompt["needs"] and any(gold.casefold() in one.text.casefold() for gold in prompt["gold"])) for one in passages]
+            [
+                float(
+                    prompt["needs"] and any(gold.casefold() in one.text.casefold() for gold in prompt["gold"])
+                )
+                for one in passages
+            ]
         ),
         foreign=[gate.is_foreign(prompt["text"], one.text) for one in passages],
         pasted=[gate.is_pasted(one) for one in passages],
@@ -175,7 +186,9 @@ def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prom
 
 def centres_of(lives: Lives) -> Centres:
     """The means of the questions that people ask, and of what is found for them."""
-    own = [one for prompts in lives.values() for one in prompts if one.source == "own" and one.asked is not None]
+    own = [
+        one for prompts in lives.values() for one in prompts if one.source == "own" and one.asked is not None
+    ]
     asked = {one.asked.tobytes(): one.asked for one in own if one.asked is not None}
     found = {
         vector.tobytes(): vector for one in own for vector in one.vectors[:OF_VECTORS] if vector is not None
@@ -217,7 +230,10 @@ def of_passages(prompts: Sequence[Prompt]) -> dict[str, float]:
     """The weights of passages: learnt from what their authors asked of them."""
     own = [one for one in prompts if one.source == "own" and one.names]
     right = np.concatenate([one.right for one in own])
-    return named(own[0].names, fit(np.vstack([one.features for one in own]), right, np.ones(len(right)), SHRINK_PASSAGE))
+    return named(
+        own[0].names,
+        fit(np.vstack([one.features for one in own]), right, np.ones(len(right)), SHRINK_PASSAGE),
+    )
 
 
 def ranked(weights: dict[str, float], one: Prompt) -> list[tuple[gate.Helpful, int]]:
@@ -262,12 +278,17 @@ def report(name: str, weights: gate.Weights, prompts: Sequence[Prompt]) -> None:
     scores = [gate.probability(weights.message, features) for features, _ in rows]
     opened = []
     for source in sorted({one.source for one in prompts}):
-        idle = [score for score, (_, one) in zip(scores, rows, strict=True) if not one.needs and one.source == source]
+        idle = [
+            score
+            for score, (_, one) in zip(scores, rows, strict=True)
+            if not one.needs and one.source == source
+        ]
         opened += [f"{source} {np.mean([score >= OPEN for score in idle]):.2f}"] if idle else []
     needed = [score >= OPEN for score, (_, one) in zip(scores, rows, strict=True) if one.needs]
     area = auc([one.needs for _, one in rows], scores)
     print(
-        f"{name:22} gold {' '.join(shares)} | gate AUC {area:.3f} opened {np.mean(needed):.2f}, idle {', '.join(opened)}",
+        f"{name:22} gold {' '.join(shares)} | gate AUC {area:.3f} opened {np.mean(needed):.2f},"
+        f" idle {', '.join(opened)}",
         flush=True,
     )
 
@@ -317,7 +338,9 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("~/.nanoclaw/models").expanduser())
     parser.add_argument("--judge", type=Path, default=None)
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--dump", type=Path, help="where all features are kept; read instead, where it is there")
+    parser.add_argument(
+        "--dump", type=Path, help="where all features are kept; read instead, where it is there"
+    )
     options = parser.parse_args()
     if options.dump and options.dump.exists():
         found = pickle.loads(options.dump.read_bytes())  # noqa: S301 - our own file
@@ -326,10 +349,14 @@ def main() -> None:
         if options.dump:
             options.dump.write_bytes(pickle.dumps(found))
     learnt = {}
-    centres = centres_of({name: one for name, one in found["vectors"].items() if not name.startswith("check")})
+    centres = centres_of(
+        {name: one for name, one in found["vectors"].items() if not name.startswith("check")}
+    )
     centre(found["vectors"], centres)
     for title, lives in found.items():
-        learnt[title] = learn({name: one for name, one in lives.items() if not name.startswith("check")}, title)
+        learnt[title] = learn(
+            {name: one for name, one in lives.items() if not name.startswith("check")}, title
+        )
         for name in (name for name in lives if name.startswith("check")):
             report(f"{title} {name}", learnt[title], lives[name])
     made = gate.Learnt(learnt["words"], learnt["vectors"], centres)

@@ -25,7 +25,6 @@ from nanoclaw_memory.types import Passage
 
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
-SOME = 0.2  # the same of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONCEIVABLE = (
@@ -96,7 +95,9 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
         one.score = probability(weights.passage, parts)
         if is_pasted(one.stored.passage):
-            one.score *= parts["covered"]  # a paste is long and about much: only the message's own words call for it
+            one.score *= parts[
+                "covered"
+            ]  # a paste is long and about much: only the message's own words call for it
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
     whole = verdict_features(
@@ -105,11 +106,10 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then is told
     conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
     likely = probability(weights.message, whole) if conceivable else 0.0
-    # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
+    # No model knows Keystone, but one passage has all that is asked about it.
     least = NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
-    covered = of_days or (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
-    if covered and conceivable:
+    if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:
         named = _named_rarely(asked.text, pool, helpful)

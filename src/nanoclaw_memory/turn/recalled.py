@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Newer, Passage
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
-OPEN = 0.45  # probability that a message needs memory from which anything is injected
+OPEN = 0.4  # probability that a message needs memory from which anything is injected
 SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
 LEAST = 0.01  # probability below which a passage is never worth its tokens
