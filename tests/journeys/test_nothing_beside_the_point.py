@@ -132,4 +132,17 @@ def test_a_wish_to_forget_brings_nothing_but_the_way_to_do_it(say, open_memory):
     turn = open_memory(session="wish").before_turn("please forget what I said about my sister Annika")
     assert "ncm forget" in turn.text
     assert "Turku" not in turn.text
-    assert "Turku" in asked(open_memory, "Forget what I said about the mail. Where does my sister Annika live?")
+    assert "Turku" in asked(
+        open_memory, "Forget what I said about the mail. Where does my sister Annika live?"
+    )
+
+
+@pytest.mark.parametrize(
+    "message", ["run the formatter please", "can you run it locally", "delete the merged branch"]
+)
+def test_ordinary_work_in_a_young_memory_brings_nothing(memory, say, open_memory, message):
+    memory.write("Tamsin runs the accounts at Fennmark")
+    memory.write("Gauges of the main engine are read on Fridays")
+    say("My knee acts up again, the doctor wants me to run no more until May.", "Get well soon.")
+    say("We moved the branch office from Hull to Leeds.", "Noted.")
+    assert asked(open_memory, message) == ""

@@ -17,7 +17,7 @@ from nanoclaw_memory.retrieval.candidates import Pool
 def test_every_weight_of_a_message_belongs_to_a_feature(by: str):
     asked = gate.Incoming("Who is it?", date(2026, 3, 12), 0.5)
     found = gate.verdict_features(gate.message_features(asked, Pool(), 0, 1.0), [])
-    assert set(gate._weights()[by].message) == {*found, "bias"}
+    assert set(getattr(gate.learnt(), by).message) == {*found, "bias"}
 
 
 def test_a_message_that_memory_has_nothing_for_needs_nothing():

@@ -65,6 +65,7 @@ class Pool(msgspec.Struct):
         default_factory=dict
     )  # what binds a person in what is asked for
     of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
+    asked: Embedded | None = None
     told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
     only_days: bool = False  # nothing is asked but what was said or done then
     degraded: list[str] = msgspec.field(default_factory=list)
@@ -80,6 +81,14 @@ class Pool(msgspec.Struct):
             base = self.calibration.near_unmeasured - self.calibration.near
             return max(cosine - base, 0.0)
         return max(cosine - self.unrelated, 0.0) / (1 - self.unrelated)
+
+
+class Centres(msgspec.Struct, frozen=True):
+    """The mean vectors of one embedder's questions and passages, whatever they are about."""
+
+    identity: str
+    question: tuple[float, ...]
+    passage: tuple[float, ...]
 
 
 class Candidate(msgspec.Struct):
@@ -163,6 +172,31 @@ class Candidates:
         pool, rows = Pool(), self._index.passages.search.rows_of(source)
         self._add_vectors(question, pool, deadline, lambda matrix, vector: matrix.cosines(vector, list(rows)))
         return {rows[key]: cosine for key, cosine in pool.vector.items()}, pool
+
+    def centred(self, pool: Pool, found: Sequence[int], centres: Centres) -> dict[int, float]:
+        """The cosines of passages and the question, each less the mean of its kind.
+
+        Of an embedder without known means it is how far the plain ones are above those of unrelated texts.
+        """
+        if pool.asked is None:
+            return {}
+        identity = pool.asked.identity
+        if not identity.key.startswith(centres.identity):
+            return {key: pool.meaning_of(cosine) for key, cosine in pool.vector.items()}
+        import numpy as np
+
+        mean = np.array(centres.passage, dtype=np.float32)
+        asked = pool.asked.vector - np.array(centres.question, dtype=np.float32)
+        asked /= np.linalg.norm(asked) or 1.0
+        length = float(np.linalg.norm(mean))
+        matrix = self._matrix(identity.key, identity.dimensions)
+        own, common = matrix.cosines(asked, found), matrix.cosines(mean / length, found)
+        shared = float(asked @ mean)
+        # Passages have the length 1: that of one less the mean follows from what it has in common with the mean.
+        return {
+            key: (cosine - shared) / max(1 - 2 * length * common[key] + length**2, 1e-6) ** 0.5
+            for key, cosine in own.items()
+        }
 
     def load_vectors(self) -> None:
         """Read the vectors that came since they were read last."""
@@ -312,6 +346,7 @@ class Candidates:
         pool.calibration = calibration(embedded.identity.key)
         if self._weights is None:
             pool.weights = _by_language(pool.weights, question, pool.calibration)
+        pool.asked = embedded
         matrix = self._matrix(embedded.identity.key, embedded.identity.dimensions)
         vector = _meaning(question, embedded, chain, pool)
         pool.vector = find(matrix, vector)

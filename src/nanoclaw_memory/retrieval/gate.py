@@ -1,6 +1,8 @@
 """How probable it is that a passage helps with a message, and that anything does: two linear models, learnt.
 
-`training/gate.py` learns the weights from people's notes and prompts; `gate.json` has them, with vectors and without.
+`training/gate.py` learns the weights from people's notes and prompts; `gate.json` has them, with vectors and without,
+and the centres of one embedder. Texts have much in common with any text, and some have more: a short question, a long
+mail. A vector less the mean of its kind has only what is its own, however large the memory is and whatever is in it.
 """
 
 from __future__ import annotations
@@ -16,11 +18,13 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.retrieval import relevance
-from nanoclaw_memory.retrieval.candidates import Candidate, Pool
+from nanoclaw_memory.retrieval.candidates import Candidate, Centres, Pool
+from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.text import language
+from nanoclaw_memory.types import Passage
 
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
-SOME = 0.2  # the same of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONCEIVABLE = (
@@ -28,6 +32,9 @@ CONCEIVABLE = (
 )
 CONSIDERED = 5  # of the best passages, that say whether anything helps
 ANSWERED = "answered"  # the part of an answer that the same message had
+CENTRED = "centred"  # the part that says how near a passage is beyond what any text is
+NEAR, NEAREST = 0.3, 0.35  # of it, from which a passage, and the best, count more
+LONG = 40  # words of a passage from which more of them do not make an answer likelier
 SHORT_QUESTION = 12  # words
 FEW_PASSAGES, RARE = 3, 0.05  # passages, or a share of them, that name what is asked about
 BEST = 3
@@ -65,9 +72,17 @@ class Weights(msgspec.Struct, frozen=True):
     message: dict[str, float]
 
 
+class Learnt(msgspec.Struct, frozen=True):
+    """The weights of processes without vectors and with them, and the centres of the model that has these."""
+
+    words: Weights
+    vectors: Weights
+    centres: Centres
+
+
 def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
     """The passages in the order in which they help, and whether the message is helped at all."""
-    weights = _weights()["vectors" if pool.vector else "words"]
+    weights = learnt().vectors if pool.vector else learnt().words
     about = message_features(asked, pool, names, known_names)
     best = max((one.score for one in found), default=0.0) or 1.0
     rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
@@ -79,17 +94,22 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         parts["place by words"] = places[0].get(one.stored.id, 0.0)
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
         one.score = probability(weights.passage, parts)
+        if is_pasted(one.stored.passage):
+            one.score *= parts[
+                "covered"
+            ]  # a paste is long and about much: only the message's own words call for it
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
-    whole = verdict_features(about, helpful)
+    whole = verdict_features(
+        about, helpful, bool(helpful) and is_foreign(asked.text, helpful[0].candidate.stored.passage.text)
+    )
     of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then is told
     conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
     likely = probability(weights.message, whole) if conceivable else 0.0
-    # No model knows Keystone, but one passage has all that is asked about it; and who asks for the past wants it.
+    # No model knows Keystone, but one passage has all that is asked about it.
     least = NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
-    covered = of_days or (asks and whole["covered"] >= least) or (about["past"] and whole["covered"] >= SOME)
-    if covered and conceivable:
+    if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:
         named = _named_rarely(asked.text, pool, helpful)
@@ -141,41 +161,48 @@ def passage_features(
     passage = one.stored.passage
     context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
     covered = 1.0 if one.parts.get(ANSWERED) else coverage.of(context)
-    meaning = pool.meaning_of(one.parts["cosine"])
     said = passage.kind == "turn"
     elsewhere = bool(asked.project and passage.project)
     return {
         "covered": covered,
         "covered well": covered**2,
-        "meaning": meaning,
         "share of best": one.score / best,
         "fused": one.parts["fused"],
         "beside": one.parts["neighbours"],
         "of the day": one.parts["day"],
         "of days only": float(pool.only_days and one.stored.id in pool.told),
-        "length": math.log(len(passage.text.split()) + 1),
+        "length": math.log(min(len(passage.text.split()), LONG) + 1),
         "age": math.log(_age(passage.day, asked.today) + 1) / 5,
         "this project": float(elsewhere and passage.project == asked.project),
         "other project": float(elsewhere and passage.project != asked.project),
+        "no project": float(said and bool(asked.project) and not passage.project),
         "asks": float(passage.text.rstrip().endswith("?")),
         "log line": float(passage.kind == "line"),
         "said by the agent": float(said and passage.speaker == "Agent"),
         "said by the user": float(said and passage.speaker != "Agent"),
         "need": about["need"],
         "need and covered": about["need"] * covered,
-        "need and meaning": about["need"] * meaning,
         "message length": about["length"],
         "message lines": about["lines"],
         "days": about["days"],
         "past": about["past"],
         "unknown names": about["unknown names"],
+        **of_meaning(about["need"], one.parts.get(CENTRED, 0.0)),
     }
 
 
-def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> dict[str, float]:
-    """What speaks for a message with the best of its passages."""
+def of_meaning(need: float, centred: float) -> dict[str, float]:
+    """What the nearness of a passage says."""
+    return {CENTRED: centred, "need and centred": need * centred, "near": max(centred - NEAR, 0.0)}
+
+
+def verdict_features(
+    about: Mapping[str, float], helpful: Sequence[Helpful], foreign: bool = False
+) -> dict[str, float]:
+    """What speaks for a message with the best of its passages, which may be `foreign`: in another language."""
     top = helpful[:CONSIDERED]
     covered = max((one.parts["covered"] for one in top), default=0.0)
+    centred = max((one.parts[CENTRED] for one in top), default=0.0)
     return {
         **about,
         "best": _odds(top[0].probability) if top else -5.0,
@@ -185,9 +212,23 @@ def verdict_features(about: Mapping[str, float], helpful: Sequence[Helpful]) -> 
         "covered well": covered**4,
         "need and unknown words": about["need"] * about["unknown words"],
         "known names and covered": about["known names"] * covered**2,
-        "meaning": max((one.parts["meaning"] for one in top), default=0.0),
         "need and covered": about["need"] * covered,
+        CENTRED: centred,
+        "need and centred": about["need"] * centred,
+        "nearest": max(centred - NEAREST, 0.0),
+        "foreign": float(foreign),
+        "foreign and unknown words": foreign * about["unknown words"],
     }
+
+
+def is_pasted(passage: Passage) -> bool:
+    """Whether somebody only quoted or pasted it."""
+    return passage.kind == "turn" and passage.origin == QUOTED
+
+
+def is_foreign(message: str, passage: str) -> bool:
+    """Whether one is English and the other German: then the words of one say nothing of the other."""
+    return {language(message), language(passage)} == {"english", "german"}
 
 
 def _places(scores: Mapping[int, float]) -> dict[int, float]:
@@ -215,6 +256,6 @@ def _age(day: str, today: date) -> int:
 
 
 @functools.cache
-def _weights() -> dict[str, Weights]:
-    text = Path(__file__).with_name("gate.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, Weights])
+def learnt() -> Learnt:
+    """What `gate.json` has."""
+    return msgspec.json.decode(Path(__file__).with_name("gate.json").read_bytes(), type=Learnt)

@@ -142,6 +142,9 @@ class Searcher:
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = _said_once(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
+        near = self.candidates.centred(pool, [one.stored.id for one in found], gate.learnt().centres)
+        for one in found:
+            one.parts[gate.CENTRED] = near.get(one.stored.id, 0.0)
         asked = gate.Incoming(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}

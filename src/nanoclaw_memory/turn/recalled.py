@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Newer, Passage
 
 # Chosen by bench/needs.py on lives that the weights were not learnt from.
-OPEN = 0.6  # probability that a message needs memory from which anything is injected
-SHARE = 0.13  # of the best passage's probability below which another is not worth its tokens
+OPEN = 0.4  # probability that a message needs memory from which anything is injected
+SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.05  # probability below which a passage is never worth its tokens
+LEAST = 0.01  # probability below which a passage is never worth its tokens
 MOST = 6  # passages of one turn
-SURELY_NEEDED = 0.9  # probability that a message needs memory below which it gets fewer
-FEW = 4
+SURELY_NEEDED = 0.8  # probability that a message needs memory below which it gets fewer
+FEW = 5
 NEARLY = 5  # passages reported as nearly chosen
 AS_GOOD = 0.5  # of the best statement's probability, from which one that is newer than an old answer is shown beside it
 SUPERSEDED = "superseded"
