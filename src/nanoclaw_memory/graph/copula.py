@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from nanoclaw_memory import tokens
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import (
     MINE,
@@ -278,11 +279,15 @@ class CopulaReader(SubjectReader):
 
 
 def _is_full_name(text: str) -> bool:
-    """Whether somebody gives first and last name: "Meike Harms", not "Head of Sales", "Team Lead" or "Portuguese"."""
-    tokens = text.split(" ")
-    plain = all(token.replace("-", "").isalpha() and token[1:] != token[1:].upper() for token in tokens)
-    titled = any(wording.is_role(token) or token.casefold() in wording.TRAITS for token in tokens)
-    return len(tokens) in (2, 3) and is_name(text, 3) and plain and not titled
+    """Whether somebody gives first and last name: "Meike Harms", not "Head of Sales", "Team Blue" or "Portuguese".
+
+    A first name that is a usual word as well is not taken for one: better no name than a wrong one.
+    """
+    parts = text.split(" ")
+    plain = all(part.replace("-", "").isalpha() and part[1:] != part[1:].upper() for part in parts)
+    titled = any(wording.is_role(part) or part.casefold() in wording.TRAITS for part in parts)
+    usual = tokens.is_one(f" {parts[0].casefold()}")
+    return len(parts) in (2, 3) and is_name(text, 3) and plain and not (titled or usual)
 
 
 def _may_be_aged(entity: str, age: str) -> bool:
