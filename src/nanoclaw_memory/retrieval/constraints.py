@@ -31,7 +31,7 @@ class Head(msgspec.Struct, frozen=True):
     shift: float
 
 
-class Subject(msgspec.Struct, frozen=True):
+class BindingSubject(msgspec.Struct, frozen=True):
     """What a constraint may be about."""
 
     stated: Head
@@ -65,5 +65,5 @@ def _direction(weights: bytes) -> Floats:
 
 
 @functools.cache
-def _subjects() -> dict[str, Subject]:
-    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, Subject])
+def _subjects() -> dict[str, BindingSubject]:
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, BindingSubject])
