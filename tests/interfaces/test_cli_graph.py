@@ -147,6 +147,14 @@ def test_an_exported_value_is_no_formula_to_a_spreadsheet_and_comes_back_as_it_w
     assert sorted(fact["value"] for fact in kept) == sorted(values)
 
 
+def test_an_exported_line_hides_nothing_and_loses_nothing(told: Run) -> None:
+    value = "green\u202e gnp\u2028next\x9b31m\u180eend"
+    told("graph", "add", "Boat", "colour", "--", value)
+    out = told("graph", "export").out
+    assert not [char for char in out if char != "\n" and not char.isprintable()]
+    assert value in [json.loads(line).get("value") for line in out.splitlines()]
+
+
 def test_export_and_import_by_file(told: Run, tmp_path: Path) -> None:
     path = tmp_path / "graph.csv"
     assert told("graph", "export", "--format", "csv", "-o", str(path)).code == 0

@@ -24,6 +24,7 @@ from nanoclaw_memory.graph.neo4j import (
 )
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.rendering import json_text
 from nanoclaw_memory.store.facts import FactTable
 from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.relations import RelationTable
@@ -62,7 +63,7 @@ def _without_quote(begin: re.Match[str]) -> str:
 def as_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     """One JSON object a line."""
     for row in rows:
-        yield json.dumps(row, ensure_ascii=False)
+        yield json_text(row)
 
 
 def as_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -100,7 +101,7 @@ def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
             }
             relations.append({"type": "relation", **ends, "relationType": row["predicate"]})
     for row in [*entities.values(), *relations]:
-        yield json.dumps(row, ensure_ascii=False)
+        yield json_text(row)
 
 
 FORMS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
