@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CORRECTION_FROM = 0.72  # probability from which a message corrects
 SURELY = 0.9  # the same from which it is said of the answer that it was corrected
 RULE_FROM = 0.5  # probability from which words say how to work, whatever was said before
-ALONE_FROM = 0.6  # the same where the scorer alone says it
+ALONE_FROM = 0.55  # the same where the scorer alone says it
 BESIDE_PATTERN = 0.01  # the same where a pattern says so too
 STATES_BELOW = 0.02  # the same below which a correction only states something: it is recalled as a fact
 APART_STATES_BELOW = 0.1  # the same where it shares no word with the answer before it
