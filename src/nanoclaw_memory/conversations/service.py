@@ -249,7 +249,7 @@ def _telling_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> 
             size -= len(found[start]) + 1
             start += 1
         told = sum(worth[start:end])
-        if told > most or (told == most and start == chosen[0]):
+        if told > most or (not told and not start):  # where nothing tells, as much as fits
             most, chosen = told, (start, end)
     cut = " ".join(found[slice(*chosen)])[:limit]
     before, after = inside or chosen[0], chosen[1] < len(found) or not cut.endswith(found[-1])

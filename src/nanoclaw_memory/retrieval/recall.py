@@ -188,9 +188,8 @@ def _cut_lines(
     """Each hit as short as may be, then what room is left given to those that come `first`, and to the best."""
 
     def cut(hit: Hit, most: int) -> str:
-        room = max(
-            most * 3, *map(len, hit.text.split("\n"))
-        )  # a line is cut to what says most, not at its end
+        # A line is cut to what says most, not at its end.
+        room = max(most * 3, *map(len, hit.text.split("\n")))
         start, end, text = snippet(hit.text, hit.start_line, question, room)
         return _cut_line(*parts(replace(hit, text=text, start_line=start, end_line=end)), question, most)
 
