@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OPEN = 0.4  # probability that a message needs memory from which anything is injected
 SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
 MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.01  # probability below which a passage is never worth its tokens
+LEAST = 0.03  # probability below which a passage is never worth its tokens
 MOST = 6  # passages of one turn
 SURELY_NEEDED = 0.8  # probability that a message needs memory below which it gets fewer
 FEW = 5
