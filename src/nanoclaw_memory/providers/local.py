@@ -6,7 +6,6 @@ take more memory, and share one 8-bit scale, so that a text's vector would depen
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import threading
@@ -46,7 +45,8 @@ class _NativeCalls:
         self._changed = threading.Condition()
         self._running = 0
         self._ended = False
-        atexit.register(self.end)
+        # Not by atexit: by then the threads of `each` have been waited for, which do all that they were given.
+        threading._register_atexit(self.end)  # type: ignore[attr-defined]
 
     def __enter__(self) -> None:
         with self._changed:
