@@ -47,7 +47,16 @@ def test_who_introduces_themselves_by_their_full_name_has_it(at: At, said: str):
 
 
 @pytest.mark.parametrize(
-    "said", ["I'm Head of Sales", "I'm Portuguese", "I'm Team Lead", "I'm Scrum Master", "I'm Old School", "I'm not Meike Harms", "I'm VP Sales"]
+    "said",
+    [
+        "I'm Head of Sales",
+        "I'm Portuguese",
+        "I'm Team Lead",
+        "I'm Scrum Master",
+        "I'm Old School",
+        "I'm not Meike Harms",
+        "I'm VP Sales",
+    ],
 )
 def test_what_somebody_is_is_no_name(at: At, said: str):
     at().after_turn(said, "I see.")
