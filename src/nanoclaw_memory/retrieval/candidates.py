@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,6 @@ ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be rank
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
 TELLING = 50  # vectors of which the mean says what unrelated texts have
-COMPARED = 16  # of the first hits, of which each two may be on one subject
 COMPOUND = 0.5  # what a compound of a word counts beside the word, and a part of a compound beside the whole
 FOREIGN = 0.25  # of the weight of meaning, where the model does not know the question's language
 _SHORTEST_PART = 5
@@ -106,19 +105,6 @@ class Candidate(msgspec.Struct):
     def newer_id(self) -> int:
         """The passage that is shown before it, because it is newer; 0 when there is none."""
         return self.newer.id if self.newer and self.gives_way else 0
-
-
-class Meaning(msgspec.Struct, frozen=True):
-    """The vectors of hits, and the cosine that unrelated texts have."""
-
-    vectors: Mapping[int, Floats]
-    unrelated: float
-
-    def likeness(self, one: int, other: int) -> float | None:
-        """How near two hits are: 0 like unrelated texts, 1 the same; None where it is not known."""
-        if one not in self.vectors or other not in self.vectors:
-            return None
-        return (float(self.vectors[one] @ self.vectors[other]) - self.unrelated) / (1 - self.unrelated)
 
 
 class Alike(msgspec.Struct, frozen=True):
@@ -217,15 +203,6 @@ class Candidates:
         if chain := self._index.embedder():
             self._matrix(chain.identity.key, chain.identity.dimensions)
 
-    def meaning(self, found: Sequence[int]) -> Meaning | None:
-        """The vectors of what was found, where it is known how near unrelated texts are."""
-        chain = self._index.embedder()
-        unrelated = calibration(chain.identity.key).unrelated if chain else None
-        if chain is None or unrelated is None:
-            return None
-        matrix = self._matrix(chain.identity.key, chain.identity.dimensions)
-        return Meaning(matrix.vectors(found[:COMPARED]), unrelated)
-
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
         """The passages nearest to the one with a reference."""
         passages, chain = self._index.passages, self._index.embedder()
@@ -234,7 +211,7 @@ class Candidates:
         identity = chain.identity
         own = passages.search.referred(reference)
         matrix = self._matrix(identity.key, identity.dimensions)
-        vector = matrix.vectors([own]).get(own) if own else None
+        vector = matrix.vector(own) if own else None
         if vector is None:
             return Alike(identity.key)
         found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted)))

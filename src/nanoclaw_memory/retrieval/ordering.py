@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from nanoclaw_memory.retrieval.candidates import Candidate, Meaning
+from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
-from nanoclaw_memory.retrieval.pairing import on_one_subject
-from nanoclaw_memory.retrieval.pairs import is_foreign, statement_of
+from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
+from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import words
 
@@ -28,7 +28,6 @@ def in_order(
     limit: int,
     visible: Selection | None,
     of_then: bool = False,
-    meaning: Meaning | None = None,
 ) -> list[Candidate]:
     """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
 
@@ -39,7 +38,7 @@ def in_order(
     ordered = max(limit, LEAST)
     found = list(ranked if of_then else _newest_first(currency, question, ranked))[:ordered]
     scores = {one.stored.id: one.score for one in ranked}
-    _mark(currency, found, question, visible, scores, meaning)
+    _mark(currency, found, question, visible, scores)
     return (found if of_then else _newer_before_older(found, ordered))[:limit]
 
 
@@ -105,15 +104,20 @@ def _mark(
     question: str,
     visible: Selection | None,
     scores: Mapping[int, float],
-    meaning: Meaning | None,
 ) -> None:
     """Mark what is overtaken; a statement with a number of the question does not give way to one without it.
 
     Nor to one that shares nothing but a name with it, and answers the question much less: that is about something else.
     """
     by_id = {one.stored.id: one.stored for one in found}
-    known = currency.of(by_id, visible)
-    rows = on_one_subject(currency, question, list(by_id.values()), known, meaning)
+    rows = currency.of(by_id, visible)
+    for one, other in currency.together(question, by_id.values()):
+        older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
+        believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
+        repeated = says_nothing_new(by_id[older], by_id[newer])
+        states = currency.is_later(by_id[newer], by_id[older]) and states_of(by_id[newer], by_id[older])
+        if states and not believed and not repeated:
+            rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
     newest = currency.newest(rows, visible)
     for candidate in found:
         if candidate.stored.id not in newest:

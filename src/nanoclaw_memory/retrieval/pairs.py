@@ -20,7 +20,7 @@ from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
-from nanoclaw_memory.store.currency import EARLIER, ONE_SUBJECT, SUPERSEDED, Overtaken
+from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
 from nanoclaw_memory.types import FOREIGN
@@ -92,7 +92,7 @@ def overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterat
     elif replaces(statement_of(newer), before):
         yield Overtaken(older.id, newer.id, SUPERSEDED, "it says that this changed", 0.95)
     elif not says_nothing_new(older, newer):
-        yield Overtaken(older.id, newer.id, EARLIER, ONE_SUBJECT, sure)
+        yield Overtaken(older.id, newer.id, EARLIER, "the same subject", sure)
 
 
 def statement_of(stored: StoredPassage) -> str:

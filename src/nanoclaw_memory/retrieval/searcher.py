@@ -112,10 +112,7 @@ class Searcher:
         of_then = days is not None and days.last < question.today
         with self.index.passages.search.settled():
             visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
-            meaning = None if question.fast else self.candidates.meaning([one.stored.id for one in ranked])
-            return in_order(
-                self.index.currency, ranked, question.text, question.limit, visible, of_then, meaning
-            )
+            return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
         """Every candidate in order, and what speaks for the best."""

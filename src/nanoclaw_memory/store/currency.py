@@ -13,7 +13,6 @@ from nanoclaw_memory.types import Passage
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
 WIDESPREAD = 2_000  # passages with a word from which on nobody looks which of them are statements
-ONE_SUBJECT = "the same subject"  # why, where nothing says more
 BOTH = "both"  # decided: they hold at once, and neither is marked
 # Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
 _KINDS = ("line", "item", "entry", "fact", "lesson")
