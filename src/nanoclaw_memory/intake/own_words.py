@@ -58,6 +58,50 @@ _SIGN = regex(
     rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
     rf"[\[{{(]\s*(?:(?:[^\s\])}}]+[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
 )
+_BEHIND_COLON = regex(r"^([^:：∶\n]{1,120}(?:[:∶][ \t]|：)).*", re.MULTILINE)
+# Before a colon: who speaks or writes, what was written, and what is asked of a text.
+_OF_OTHERS = regex(
+    r"\b(?:sa(?:ys?|id|ying)|wr(?:ites?|ote|itten)|t(?:ells?|old)|asks?|asked|states?|stated|claims?|claimed|repl(?:y|ies|ied)|"
+    r"answer(?:s|ed)?|respon[ds]\w*|mention\w*|announce\w*|explain\w*|report(?:s|ed)?|post(?:s|ed)?|sent|reads?|reading|"
+    r"accord\w+|from|means?|quot\w+|cite\w*|add(?:s|ed)|suggest\w*|recommend\w*|advis\w*|insist\w*|demand\w*|"
+    r"warn(?:s|ed)?|instruct\w*|promis\w*|"
+    r"e-?mails?|messages?|letters?|articles?|comments?|tickets?|paragraphs?|sentences?|texts?|text|website|page|readme|logs?|"
+    r"transcript|subject|source|document|prompt|output|passage|snippet|draft|paste\w*|forward\w*|statement|speech|"
+    r"transl\w+|summar\w+|tl;?dr|proofread\w*|rephras\w+|rewrit\w+|reword\w*|review|check|correct this|improve|shorten|"
+    r"polish|edit|analy[sz]e|classify|convert|interpret|describe|discuss|evaluate|rate|simplif\w+|extract|format|respond|"
+    r"what|why|how|which|who|is this|was|wie|warum|wer|"
+    r"sag\w*|schr(?:eib|ieb)\w*|geschrieben|mein(?:t|te|ten)|erzähl\w*|frag\w*|antwort\w*|behaupt\w*|erklär\w*|laut|von|aus|"
+    r"zitat|zitiert?|lies|lest|liest|mails?|briefe?|artikel|kommentare?|absatz|satz|sätze|texte?|webseite|seite|quelle|betreff|"
+    r"dokument|entwurf|übersetz\w*|fass\w*|zusammenfass\w*|korrigier\w*|prüf\w*|verbesser\w*|formulier\w*|umschreib\w*|"
+    r"kürz\w*|bewert\w*|analysier\w*|following|below|folgend\w*|these|diese\w*)\b|(?<!fix )\bthis\b",
+    re.I,
+)
+# What people call what they say next; German puts such words together.
+_LABEL = regex(
+    r"(?:\b(?:fyi|ps|p\.s\.|btw|news|update|updates|heads[- ]up|fun fact|facts?|context|thing|situation|things|note to self|"
+    r"side note|reminder|confession|secret|private(?:ly)?|confidential(?:ly)?|between (?:us|you and me)|off the record|"
+    r"good to know|long story short|details|summary so far|fix this(?: please)?|bug|todo|plan|idea|goal|problem|issue|"
+    r"result|question|etwas|eins|sache|lage|idee|ziel|info|zur info|info vorab|vorab|kurz|neuigkeit(?:en)?|fakt|unter uns|"
+    r"vertraulich|geheim|privat|off the record|(?:gute|schlechte) nachricht(?:en)?|stand(?: der dinge)?|hinweis|ergebnis)|"
+    r"(?:background|hintergrund|change|änderung|correction|korrektur|decision|entscheidung|beschluss|rule|regel|policy|"
+    r"richtlinie|deadline|frist|address|adresse|number|nummer|appointment|termin|meeting|date|datum|status|setup|"
+    r"schedule|zeitplan|plan|budget|price|preis|limit|frage|problem|wunsch|vorliebe|preference|requirement|requirements|"
+    r"convention|vereinbarung|agreement|erinnerung|notiz|note))\b(?:(?: (?:for|on|of|about|with|für|zu[mr]?|mit|über|beim?|des|der)"
+    r" [^:]{1,60})|,? (?:please|bitte)|es)?\s*[:：∶]",
+    re.I,
+)
+# "The board also voted": a sentence about what somebody did that is no saying.
+_TELLS = regex(
+    r"(?:we|i|they|the|our|my|wir|ich|der|die|das|unser\w*|mein\w*)\s(?:[\w'’-]+\s){0,6}"
+    r"(?:\w+ed|chose|beschlossen|entschieden|abgestimmt|gewählt|geeinigt|festgelegt)\s*[:：∶]",
+    re.I,
+)
+_I_TELL = regex(
+    r"\b(?:i(?:['’]m| am|['’]ll| will)? (?:just |now |about to )?(?:tell|say)\w*(?: you)?(?: this| that)?|"
+    r"what i .*|was ich .*|sage? ich dir|ich (?:sag|erzähl)e? dir|this (?:is|was|must|should|may|stays|one))\b",
+    re.I,
+)
+NAME_WORDS = 2  # of a name or a role that speaks
 _LONG_UNSPACED = regex(rf"(?:{_UNSPACED}){{2}}")
 _LONG_LINE = regex(rf".{{{LONG},}}")
 _MARKS = frozenset(
@@ -78,6 +122,12 @@ class OwnWords(msgspec.Struct, frozen=True):
 def own_words(message: str, judge: Judge | None = None) -> str:
     """The person's own lines of a message; long quotations inside them are left out."""
     return read(message, judge).text
+
+
+def typed(message: str) -> str:
+    """The same, and of what a colon introduces only what nothing marks as another's text."""
+    own = read(message, teaches=False).text
+    return _BEHIND_COLON.sub(lambda found: found[1] if _names_another(found[1]) else found[0], own)
 
 
 def said(exchange: Exchange, teaches: bool = True) -> OwnWords:
@@ -119,9 +169,25 @@ def read(
     kept = "\n".join(line for number, line in enumerate(lines) if number not in foreign).strip()
     cut += ["\n".join(lines[number] for number in sorted(foreign & written)), message[MAX_CHARS:]]
     rest = "\n".join(filter(str.strip, cut))
-    alone = len(written) <= 1 and not rest and len(kept) <= LONG and not _INTRODUCED.search(kept)
+    introduced = any(teaches or not _is_label(found[1]) for found in _INTRODUCED.finditer(kept))
+    alone = len(written) <= 1 and not rest and len(kept) <= LONG and not introduced
     blank = set(range(message.count("\n") + 1)) - written
     return OwnWords(_QUOTE.sub(_short_quote, kept).strip(), kept, rest, frozenset(foreign | blank), alone)
+
+
+def _is_label(words: str) -> bool:
+    """Whether words before a colon name what the person says next, and ask for nothing and name nobody who speaks."""
+    if _OF_OTHERS.search(words):
+        return False
+    last = re.split(r"[.!?]\s+", words)[-1]
+    return _LABEL.search(last) is not None or _TELLS.match(last) is not None
+
+
+def _names_another(words: str) -> bool:
+    """Whether words before a colon surely introduce another's text, or are no more than a name."""
+    few = len(re.split(r"[.!?]\s+", words)[-1].split()) <= NAME_WORDS
+    words = _I_TELL.sub("", words)
+    return _OF_OTHERS.search(words) is not None or (few and not _is_label(words))
 
 
 def before_sign(own: str) -> str:
