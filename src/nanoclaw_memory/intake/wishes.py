@@ -18,45 +18,63 @@ _CONFIDENTIAL = regex(
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
     r"(?:^|[.!?,]\s)between (?:us|you and me):|"
-    r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\bunter uns (?:gesagt|bleiben)\b|"
+    r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\bunter uns "
+    r"(?:gesagt|bleiben)\b|"
     r"(?:^|[.!?,]\s)unter uns:|\bbleibt (?:bitte )?hier im raum\b|"
-    r"\b(?:behalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)|das (?:bitte )?für dich behalten)\b",
+    r"\b(?:behalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)|das (?:bitte )?für dich "
+    r"behalten)\b",
     re.I,
 )
 # A clause that tells the agent not to keep something says nothing else: all its words are these, so that "don't store
 # the token in git" and "don't save it as a draft" are none, in whatever order the words stand.
 _KINDS = {
-    "n": "not don't dont never no none nothing without needn't mustn't shouldn't skip avoid "
+    "n": "not don't dont never no none nothing without skip avoid "
     "nicht nie niemals nichts nirgends nirgendwo kein keine keinen keinesfalls",
     "N": "didn't won't wouldn't isn't aren't",  # of what somebody hopes, else of what went wrong
-    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: "leave this out of your notes"
-    "k": "store save log archive persist retain record stored saved logged archived persisted retained recorded storing saving "
-    "logging recording archiving retaining speicher speichere speichern speicherst gespeichert abspeichern abgespeichert "
-    "archivier archiviere archivieren archiviert notier notiere notieren notierst notiert aufschreiben aufgeschrieben "
-    "mitschreiben festhalten festgehalten aufheben aufbewahren aufzeichnen preserve preserved capture captured document "
-    "documented protokollieren protokolliert vermerken vermerkt verzeichnen dokumentieren dokumentiert einspeichern loggen",
-    "K": "keep keeping kept behalten behalte behältst ablegen eintragen auftauchen",  # and of things of any kind
-    "m": "remember memorize memorise remembered memorized memorised remembering memorizing memorising merk merke merken "
+    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: "leave this out of "
+    "your notesk": "written jotted store save log archive persist retain record stored saved logged archived "
+    "persisted retained recorded storing saving "
+    "logging recording archiving retaining speicher speichere speichern speicherst gespeichert "
+    "abspeichern abgespeichert "
+    "archivier archiviere archivieren archiviert notier notiere notieren notierst notiert "
+    "aufschreiben aufgeschrieben "
+    "mitschreiben festhalten festgehalten aufheben aufbewahren aufzeichnen preserve preserved capture captured "
+    "protokollieren protokolliert vermerken vermerkt verzeichnen dokumentieren dokumentiert "
+    "einspeichern loggen",
+    "K": "keep keeping kept behalten behalte behältst ablegen eintragen "
+    "auftauchen",  # and of things of any kind
+    "m": "remember memorize memorise remembered memorized memorised remembering memorizing memorising "
+    "merk merke merken "
     "merkst gemerkt erinnere erinnern erinnerst",
-    "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg lege trag trage nimm "
+    "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg "
+    "lege trag trage nimm "
     "nehmen heb hebe aufnehmen commit learn",  # they keep only with one of the next
-    "d": "down away onto auf fest ab ein mit track jotted written",
-    "r": "this that it these one part bit last following same any all das dies dieses diese es hier davon dazu daran "
+    "d": "down away onto auf fest ab ein mit track",
+    "r": "this that it these one part bit last following same any all das dies dieses diese es folgende "
+    "folgendes folgenden hier davon dazu daran "
     "message conversation chat nachricht gespräch unterhaltung unterhaltungen nachrichten",
-    "s": "memory notes note record records history memories gedächtnis notizen notiz protokoll erinnerung erinnerungen archiv "
+    "s": "memory notes note record records history memories gedächtnis notizen notiz protokoll "
+    "erinnerung erinnerungen archiv "
     "langzeitgedächtnis entry entries eintrag",
-    "w": "want wish wanted like rather prefer hope best better appreciate sure will möchte mag lieber besser hoffe wäre",
+    "w": "want wish glad wünsche wanted like rather prefer hope best better appreciate sure will möchte "
+    "mag lieber besser hoffe wäre",
     "q": "can could would will kannst könntest würdest können könnten würden",
     "i": "i ich",
     "p": "please bitte kindly",
-    "b": "must should may might soll sollte sollen darf dürfen muss musst müssen brauchst braucht need be to",
+    "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
+    "muss musst müssen brauchst braucht need be to",
     "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
-    "a": "anywhere at about me later ever again just only in into of on from for up the a an thing something anything really "
-    "any end go goes come is are was were i'd i'm it'd you'd if so make kept keine ok okay thanks hey and or too either now "
-    "right then also all ins im in den der auch mal bloß nur zu zum fürs für von vom werden wird würde gern gerne haben "
+    "a": "anywhere around at about me later ever again just only in into of on from for up the a an "
+    "thing something anything really "
+    "any end go goes come is are was were i'd i'm it'd you'd if so make kept keine ok okay thanks "
+    "hey and or too either now "
+    "right then also all ins im in den der auch mal bloß nur zu zum fürs für von vom werden wird "
+    "würde gern gerne haben "
     "hat wieder gleich einfach dann jetzt mir ist war wenn kommt geht gehört landet taucht danke "
-    "dass were even do while as everything nowhere permanently answer respond help antworte antworten drin irgendwo irgendwas "
-    "überhaupt fall umständen unter keinen ausnahmsweise später danach gerade eben ja doch noch schön gut nett nice good kind",
+    "dass were even do while as everything nowhere permanently answer respond help antworte "
+    "antworten drin irgendwo irgendwas "
+    "überhaupt fall umständen unter keinen ausnahmsweise später danach gerade eben ja doch noch "
+    "schön gut nett nice good kind",
 }
 _KIND_OF: dict[str, str] = {}
 for _kind, _said in _KINDS.items():
@@ -65,11 +83,12 @@ for _kind, _said in _KINDS.items():
 _WORD = regex(r"[\w'-]+")
 # Talk of it at any length is one word: "what I just said about Clara", "das mit Olga".
 _TALK = regex(
-    r"\b(?:what(?:ever)?|everything|anything|all)(?: that)? i(?:['’]ve|['’]m| am| have)? "
+    r"\b(?:what(?:ever)?|everything|anything|all|nothing|none of what)(?: that)? i(?:['’]ve|['’]m| am| have)? "
     r"(?:\w+ ){0,3}?(?:say|said|saying|tell|told|telling|mention(?:ed)?|write|wrote)\b[^.!?:;,\n]{0,40}?"
     r"(?=[.!?:;,\n]|$| (?:must|should|may|is|are|please)\b)|"
     r"\bthat i (?:just )?(?:said|told you|mentioned)\b(?: (?:this|that|it|so))?|"
-    r"\b(?:this|that|the|it|any|none|nothing|part|bit|one|some)(?: last)?(?: part| bit| one)? (?:about|regarding) "
+    r"\b(?:this|that|the|it|any|none|nothing|part|bit|one|some)(?: last)?(?: part| bit| one)? "
+    r"(?:about|regarding) "
     r"(?!me\b|my memory)(?:\w+ ?){1,3}?(?=[.!?:;,\n]|$| (?:must|should|may|is|goes|please)\b)|"
     r"\bwas ich (?:[\wäöüß]+ ){0,6}?(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b|"
     r"\b(?:das|die sache) (?:mit|über|von|zu) (?:[\wäöüß]+ ){1,3}?(?=bitte|nicht|soll|darf|muss)",
@@ -80,27 +99,37 @@ _KEEPING = regex(
     r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|leg|trag|erinner|protokoll|zeichn",
     re.I,
 )
-_DENIED = regex(r"n['’]?t\b|\bno|nev|without|skip|avoid|\bout\b|\boff\b|nich|nie|nirgend|kein|\baus\b|raus", re.I)
+_DENIED = regex(
+    r"n['’]?t\b|\bno|nev|without|skip|avoid|\bout\b|\boff\b|nich|nie|nirgend|kein|\baus\b|raus", re.I
+)
 _BREAK = regex(
-    r"(?P<sign>[.!?;:,–—()\n…]|\s-\s|^)|\b(?:and|but|so|because|und|aber|also|weil)\s|\b(?=that (?:i|we|he|she|they|my|our)\b)",
+    r"(?P<sign>[.!?;:,–—()\n…]|\s-\s|^)|"
+    r"\b(?:and|but|so|because|und|aber|also|weil)\s|\b(?=that (?:i|"
+    r"we|he|she|they|my|our)\b)",
     re.I,
 )
-_JOINED = regex(r"(\b(?:möchte|will|mag|lieber|hoffe|schön|sicher|darum)\b[^.!?:;,\n]{0,30}),(?= (?:dass|du|wenn)\b)", re.I)
+_JOINED = regex(
+    r"(\b(?:möchte|will|mag|lieber|hoffe|schön|gut|wünsche|sicher|darum)\b[^.!?:;,\n]{0,30}),(?= "
+    r"(?:dass|du|wenn)\b)",
+    re.I,
+)
 # What is said to be private, as a phrase of its own.
 _PRIVATE = regex(
-    r"(?:^|[.!?,:–—\n]\s?)(?:(?:ok(?:ay)?|just|strictly|this|that|it|is|was|'s|das|ist|war|top|streng|ganz|nur|very|in|im|ps|"
+    r"(?:^|[.!?,:–—\n]\s?)(?:(?:ok(?:ay)?|just|strictly|this|that|it|is|was|'s|das|ist|war|top|"
+    r"streng|ganz|nur|very|in|im|ps|"
     r"i tell you|i'm telling you|ich sag(?:e|s)? dir das|this in)[ ,]{1,2}){0,6}(?:between (?:us|you and me)|"
-    r"confidential(?:ly)?|confidence|private(?:ly)?|secret|sensitive|personal|unter uns|vertraulich|vertrauen|geheim|privat|"
+    r"confidential(?:ly)?|confidence|private(?:ly)?|secret|sensitive|personal|unter uns|vertraulich|"
+    r"vertrauen|geheim|privat|"
     r"persönlich|unter vier augen)(?: gesagt)?\s?(?=[:,.!–—\n]|$)",
     re.I,
 )
 # Of the kinds of a clause's words: that it denies that something is kept, and that it says something else.
-_DENIES = regex(
-    r"(?=.*(?:n|N(?<=.)|o.*s))(?=.*(?:[kKms]|v.*[ds]|d.*v|n.*v.*a|v.*n))(?=.*(?:[rmsk]))", re.DOTALL
-)
+_DENIES = regex(r"(?=.*(?:[nN]|o.*s))(?=.*(?:[kKms]|v.*[ds]|d.*v|n.*v.*a|v.*n))(?=.*(?:[rmsk]))", re.DOTALL)
 _OTHERWISE = regex(r"x|^[^w]*N(?!.*w)")
 _WANTS_TO = regex(r"\bno one\b|\b(?:want|like|wish|prefer|hope|rather) to\b")
-_DONE = regex(r"\b(?:\w{3,}ed|kept|written|(?:ge|auf|ab|fest)\w{4,}t|notiert|archiviert|\w*geschrieben|\w*gehalten)\b")
+_DONE = regex(
+    r"\b(?:\w{3,}ed|kept|written|(?:ge|auf|ab|fest)\w{4,}t|notiert|archiviert|\w*geschrieben|\w*gehalten)\b"
+)
 _ADDRESSED = regex(r"\b(?:for|your|my|fürs?|dein\w*|ins|into)\b")
 _YOU_FIRST = regex(r"[ar]*y")
 _ASKED_OF = regex(r"[ap]*qy")
@@ -115,31 +144,41 @@ _MINE = r"(?:my|mein(?:e[nmrs]?)?)"
 _YOURS = r"(?:(?:from|out of|in|aus) (?:your|the|dein(?:e[nmr]?)?|dem) (?:memory|notes|gedächtnis|notizen))"
 _TOLD = (
     r"(?:,? ?(?:was|dass|that|what)? ?\b(?:ich|i|du|you|wir|we)(?:['’]ve)? (?:[^.!?:;,\n]{0,60}? )?"
-    r"(?:gesagt|erzählt|geschrieben|erwähnt|weißt|weisst|gemerkt|gespeichert|said|told|mentioned|know|stored|have|remember))\b"
+    r"(?:gesagt|erzählt|geschrieben|erwähnt|weißt|weisst|gemerkt|gespeichert|said|told|mentioned|"
+    r"know|stored|have|remember))\b"
 )
 _ASKED = (
     r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|einfach|ach|dann),? ){0,3}"
-    r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) (?:kannst|sollst|can|should) |"
+    r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) "
+    r"(?:kannst|sollst|can|should) |"
     r"i['’]?(?:d| would) like you to |i want you to )?(?:(?:please|bitte|just|mal|einfach) ){0,3})"
 )
 _SOFT = r"(?: (?:bitte|mal|einfach|wieder|doch|please|just|again))*"
 _FORGET = regex(
     rf"{_ASKED}(?:"
-    rf"(?:forget|vergiss|vergessen){_SOFT},? (?:that |dass )?(?:{_TOLD}|(?:everything|all) (?:about|on|you)|alles\b|"
-    rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|über|about) )|"
+    rf"(?:forget|vergiss|vergessen){_SOFT},? (?:that |dass )?(?:{_TOLD}|(?:everything|all) (?:about|"
+    rf"on|you)|alles\b|"
+    rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|"
+    rf"über|about) )|"
     rf"(?:lösche?|streiche?|entferne?|wirf|nimm|vergiss|delete|erase|remove|wipe|drop|forget){_SOFT}"
-    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) |(?:everything|all|anything)(?: that)? you )|"
+    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) |(?:everything|all|"
+    rf"anything)(?: that)? you )|"
     rf"(?:lösche?|streiche?|entferne?){_SOFT} (?:alles (?:zu|über) {_MINE}|das mit (?!de[rmn]\b|eine|diese))|"
     rf"(?:delete|erase|remove|wipe|drop) (?:{_TOLD}|everything (?:about|on) {_MINE}))|"
     # German says the verb last, after whatever it is about.
-    rf"(?:^|[.!?:;–—\n]\s{{0,4}})(?:bitte |(?:kannst|könntest|würdest|magst) du |du (?:kannst|sollst|sollte?st) )?"
-    rf"(?=[^.!?:\n]{{0,120}}\b(?:bitte|(?:kannst|könntest|würdest|magst|sollst) du|du (?:kannst|sollst)|kannst)\b)"
-    rf"(?:[^.!?:;\n]{{0,40}} )?(?:alles\b|was ich|was du|das mit|die sache (?:mit|von)|dass ich|dass wir|{_MINE} )"
+    rf"(?:^|[.!?:;–—\n]\s{{0,4}})(?:bitte |(?:kannst|könntest|würdest|magst) du |du (?:kannst|sollst|"
+    rf"sollte?st) )?"
+    rf"(?=[^.!?:\n]{{0,120}}\b(?:bitte|(?:kannst|könntest|würdest|magst|sollst) du|du (?:kannst|"
+    rf"sollst)|kannst)\b)"
+    rf"(?:[^.!?:;\n]{{0,40}} )?(?:alles\b|was ich|was du|das mit|die sache (?:mit|von)|dass ich|dass "
+    rf"wir|{_MINE} )"
     rf"[^.!?:;\n]{{0,80}}\b(?P<late>vergessen|vergiss|löschen|streichen|entfernen)\b|"
     rf"\bdie sache (?:mit|von) [^.!?\n]{{1,40}}[:,] (?:bitte )?vergiss\b|"
-    rf"\bich (?:will|möchte)(?: bitte)?, dass du (?:alles|was|das mit|die sache|{_MINE})\b[^.!?:;\n]{{1,80}}\b(?:vergisst|löschst)\b|"
+    rf"\bich (?:will|möchte)(?: bitte)?, dass du (?:alles|was|das mit|die sache|"
+    rf"{_MINE})\b[^.!?:;\n]{{1,80}}\b(?:vergisst|löschst)\b|"
     r"\b(?:please |bitte )(?:just )?(?:forget|vergiss) (?:that|this|it|all of (?:this|that)|das|es|dies)"
-    r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|thanks|danke)\b))|"
+    r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|"
+    r"thanks|danke)\b))|"
     r"\b(?:forget|vergiss) (?:that|this|it|das|es|dies)(?: again| wieder)?,? (?:please|bitte)\b|"
     r"\bforget (?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
     re.I,
@@ -168,7 +207,8 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Whether the person says it themselves; hardly any message says it at all, and few are read for who wrote them."""
+    """Whether the person says it themselves; hardly any message says it at all, and few are read "
+    "for who wrote them."""
     shown = message[:MAX_CHARS]
     if not says(shown):
         return False
@@ -196,9 +236,14 @@ def _tells(said: str, begin: re.Match[str], end: int) -> bool:
     """Whether the clause between two breaks tells the agent not to keep what is said."""
     clause, after = said[begin.end() : end].lower(), said[end : end + 16]
     found = _WORD.findall(clause)
-    kinds = "".join(_KIND_OF.get(word, "x") for word in found)
+    kinds = "".join(_KIND_OF.get(word, "x") for word in found) + "n" * ("n't" in clause)
     polite = "p" in kinds or _PLEASE_AFTER.match(after) is not None
-    if not _DENIES.search(kinds) or _OTHERWISE.search(kinds) or _WANTS_TO.search(clause) or _UNLESS.match(after):
+    if (
+        not _DENIES.search(kinds)
+        or _OTHERWISE.search(kinds)
+        or _WANTS_TO.search(clause)
+        or _UNLESS.match(after)
+    ):
         return False
     done = _DONE.search(clause) is not None
     if set(kinds).isdisjoint("kKmv") and not (_ADDRESSED.search(clause) or "r" in kinds):
@@ -221,7 +266,8 @@ def _as_message(talk: re.Match[str]) -> str:
 
 
 def _is_of_talk(said: str, begin: re.Match[str], alone: bool) -> bool:
-    """Whether a clause is a sentence of its own, where that is enough, or follows a statement rather than a task."""
+    """Whether a clause is a sentence of its own, where that is enough, or follows a statement "
+    "rather than a task."""
     ends = begin["sign"] in ("", ".", "!", "?", "…", "\n")
     if ends and alone:
         return True
