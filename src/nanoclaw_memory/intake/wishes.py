@@ -31,8 +31,8 @@ _KINDS = {
     "n": "not don't dont never no none nothing without skip avoid "
     "nicht nie niemals nichts nirgends nirgendwo kein keine keinen keinesfalls",
     "N": "didn't won't wouldn't isn't aren't",  # of what somebody hopes, else of what went wrong
-    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: "leave this out of "
-    "your notesk": "written jotted store save log archive persist retain record stored saved logged archived "
+    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: leave this out of your notes
+    "k": "written jotted store save log archive persist retain record stored saved logged archived "
     "persisted retained recorded storing saving "
     "logging recording archiving retaining speicher speichere speichern speicherst gespeichert "
     "abspeichern abgespeichert "
