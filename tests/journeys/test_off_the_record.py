@@ -142,7 +142,8 @@ def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
 @pytest.mark.parametrize(
     "message",
     ["forget it, let's do the other one", "forget that, use tabs instead", "please don't forget it",
-     "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot", "Lösch bitte alle Dateien in tmp"],
+     "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot",
+     "Lösch bitte alle Dateien in tmp"],
 )  # fmt: skip
 def test_an_idiom_a_correction_or_a_reminder_is_no_wish_to_forget(ncm, message: str):
     ncm("init")
