@@ -30,6 +30,15 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
         "Anna ist schwanger, bitte nicht speichern",
         "Merk dir das nicht",
         "Behalte das bitte für dich",
+        "Between us: Bram has applied for a job in Malmö. Please don't store that anywhere.",
+        "Confidential: we sell the summer house. Don't save this please.",
+        "Unter uns: Katrin ist schwanger. Bitte nirgends speichern",
+        "Unter uns: der Chef geht im Juni. Das bitte nicht speichern",
+        "Das bleibt bitte unter uns: ich habe gekündigt",
+        "Das muss unter uns bleiben: Jonas ist durchgefallen",
+        "Our margin is 41 percent. Please leave that out of your memory",
+        "Ich möchte nicht, dass du das speicherst: mein Gehalt liegt bei 72.000",
+        "What I just said about Clara must not be stored",
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
@@ -54,6 +63,13 @@ def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: 
         "Die Datei nicht speichern",
         'He wrote: "this is off the record, so do not tell it to anybody of the other team"',
         "> keep this to yourself\nwhat does he mean?",
+        "Translate into German: Please don't store this anywhere.",
+        "My boss writes: please don't store that anywhere.",
+        "From: Eve\nSubject: talks\n\nPlease don't store that anywhere.",
+        "Nicht im Cache speichern, sondern auf die Platte",
+        "keep it off the main branch",
+        "that stays between the two services",
+        "You don't remember that?",
     ],
 )
 def test_what_is_said_of_files_and_values_or_by_others_is_no_such_wish(message: str):
@@ -106,7 +122,17 @@ def test_an_archived_transcript_is_without_it_and_its_answer(memory: Memory, hom
     assert anywhere(home, b"Zwickau") == []
 
 
-@pytest.mark.parametrize("message", ["thats a secret, please forget it", "Bitte vergiss das wieder"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "thats a secret, please forget it",
+        "Bitte vergiss das wieder",
+        "Vergiss bitte, was ich über Veit gesagt habe",
+        "Kannst du bitte das mit Veit wieder vergessen?",
+        "Lösch bitte alles, was du über Philippa weißt",
+        "Vergiss das mit der Probezeit bitte wieder",
+    ],
+)
 def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
     ncm("init")
     assert asks_to_forget(message)
@@ -116,7 +142,8 @@ def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
 @pytest.mark.parametrize(
     "message",
     ["forget it, let's do the other one", "forget that, use tabs instead", "please don't forget it",
-     "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot"],
+     "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot",
+     "Lösch bitte alle Dateien in tmp"],
 )  # fmt: skip
 def test_an_idiom_a_correction_or_a_reminder_is_no_wish_to_forget(ncm, message: str):
     ncm("init")

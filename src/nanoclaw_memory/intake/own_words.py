@@ -46,7 +46,8 @@ _SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
 _TERMINAL = "\x1b"  # nobody types it: a line with it was copied
 _MACHINE = regex(
     r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
-    r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |[+-]{3} [ab]/|"
+    r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |"
+    r"[+-]{3} [ab]/|"
     rf"\s*[{{}}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]|.*{_TERMINAL}"
 )
 _UNSPACED = r"[^\x00-\u2fff]{8}"  # as long as a few words, in a script without blanks
@@ -58,6 +59,68 @@ _SIGN = regex(
     rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
     rf"[\[{{(]\s*(?:(?:[^\s\])}}]+[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
 )
+_BEHIND_COLON = regex(r"^([^:：∶\n]{1,120}(?:[:∶][ \t]|：)).*", re.MULTILINE)
+# Before a colon: who speaks or writes, what was written, and what is asked of a text.
+_OF_OTHERS = regex(
+    r"\b(?:sa(?:ys?|id|ying)|wr(?:ites?|ote|itten)|t(?:ells?|old)|asks?|asked|states?|stated|claims?|"
+    r"claimed|repl(?:y|ies|ied)|"
+    r"answer(?:s|ed)?|respon[ds]\w*|mention\w*|announce\w*|explain\w*|report(?:s|ed)?|post(?:s|ed)?|"
+    r"sent|reads?|reading|"
+    r"accord\w+|from|means?|quot\w+|cite\w*|add(?:s|ed)|suggest\w*|recommend\w*|advis\w*|insist\w*|demand\w*|"
+    r"warn(?:s|ed)?|instruct\w*|promis\w*|"
+    r"e-?mails?|messages?|letters?|articles?|comments?|tickets?|paragraphs?|sentences?|texts?|text|"
+    r"website|page|readme|logs?|"
+    r"transcript|subject|source|document|prompt|output|passage|snippet|draft|paste\w*|forward\w*|"
+    r"statement|speech|"
+    r"transl\w+|summar\w+|tl;?dr|proofread\w*|rephras\w+|rewrit\w+|reword\w*|review|check|correct "
+    r"this|improve|shorten|"
+    r"polish|edit|analy[sz]e|classify|convert|interpret|describe|discuss|evaluate|rate|simplif\w+|"
+    r"extract|format|respond|"
+    r"what|why|how|which|who|is this|was|wie|warum|wer|"
+    r"sag\w*|schr(?:eib|ieb)\w*|geschrieben|mein(?:t|te|ten)|erzähl\w*|frag\w*|antwort\w*|behaupt\w*|"
+    r"erklär\w*|laut|von|aus|"
+    r"zitat|zitiert?|lies|lest|liest|mails?|briefe?|artikel|kommentare?|absatz|satz|sätze|texte?|"
+    r"webseite|seite|quelle|betreff|"
+    r"dokument|entwurf|übersetz\w*|fass\w*|zusammenfass\w*|korrigier\w*|prüf\w*|verbesser\w*|"
+    r"formulier\w*|umschreib\w*|"
+    r"kürz\w*|bewert\w*|analysier\w*|following|below|folgend\w*|these|diese\w*)\b|(?<!fix )\bthis\b",
+    re.I,
+)
+# What people call what they say next; German puts such words together.
+_LABEL = regex(
+    r"(?:\b(?:fyi|ps|p\.s\.|btw|news|update|updates|heads[- ]up|fun fact|facts?|context|thing|"
+    r"situation|things|note to self|"
+    r"side note|reminder|confession|secret|private(?:ly)?|confidential(?:ly)?|between (?:us|you and "
+    r"me)|off the record|"
+    r"good to know|long story short|details|summary so far|fix this(?: please)?|bug|todo|plan|idea|"
+    r"goal|problem|issue|"
+    r"result|question|etwas|eins|sache|lage|idee|ziel|info|zur info|info vorab|vorab|kurz|"
+    r"neuigkeit(?:en)?|fakt|unter uns|"
+    r"vertraulich|geheim|privat|off the record|(?:gute|schlechte) nachricht(?:en)?|stand(?: der "
+    r"dinge)?|hinweis|ergebnis)|"
+    r"(?:background|hintergrund|change|änderung|correction|korrektur|decision|entscheidung|beschluss|"
+    r"rule|regel|policy|"
+    r"richtlinie|deadline|frist|address|adresse|number|nummer|appointment|termin|meeting|date|datum|"
+    r"status|setup|"
+    r"schedule|zeitplan|plan|budget|price|preis|limit|frage|problem|wunsch|vorliebe|preference|"
+    r"requirement|requirements|"
+    r"convention|vereinbarung|agreement|erinnerung|notiz|note))\b(?:(?: (?:for|on|of|about|with|für|"
+    r"zu[mr]?|mit|über|beim?|des|der)"
+    r" [^:]{1,60})|,? (?:please|bitte)|es)?\s*[:：∶]",
+    re.I,
+)
+# "The board also voted": a sentence about what somebody did that is no saying.
+_TELLS = regex(
+    r"(?:we|i|they|the|our|my|wir|ich|der|die|das|unser\w*|mein\w*)\s(?:[\w'’-]+\s){0,6}"
+    r"(?:\w+ed|chose|beschlossen|entschieden|abgestimmt|gewählt|geeinigt|festgelegt)\s*[:：∶]",
+    re.I,
+)
+_I_TELL = regex(
+    r"\b(?:i(?:['’]m| am|['’]ll| will)? (?:just |now |about to )?(?:tell|say)\w*(?: you)?(?: this| that)?|"
+    r"what i .*|was ich .*|sage? ich dir|ich (?:sag|erzähl)e? dir|this (?:is|was|must|should|may|stays|one))\b",
+    re.I,
+)
+NAME_WORDS = 2  # of a name or a role that speaks
 _LONG_UNSPACED = regex(rf"(?:{_UNSPACED}){{2}}")
 _LONG_LINE = regex(rf".{{{LONG},}}")
 _MARKS = frozenset(
@@ -78,6 +141,12 @@ class OwnWords(msgspec.Struct, frozen=True):
 def own_words(message: str, judge: Judge | None = None) -> str:
     """The person's own lines of a message; long quotations inside them are left out."""
     return read(message, judge).text
+
+
+def typed(message: str) -> str:
+    """The same, and of what a colon introduces only what nothing marks as another's text."""
+    own = read(message, teaches=False).text
+    return _BEHIND_COLON.sub(lambda found: found[1] if _names_another(found[1]) else found[0], own)
 
 
 def said(exchange: Exchange, teaches: bool = True) -> OwnWords:
@@ -119,13 +188,31 @@ def read(
     kept = "\n".join(line for number, line in enumerate(lines) if number not in foreign).strip()
     cut += ["\n".join(lines[number] for number in sorted(foreign & written)), message[MAX_CHARS:]]
     rest = "\n".join(filter(str.strip, cut))
-    alone = len(written) <= 1 and not rest and len(kept) <= LONG and not _INTRODUCED.search(kept)
+    introduced = any(teaches or not _is_label(found[1]) for found in _INTRODUCED.finditer(kept))
+    alone = len(written) <= 1 and not rest and len(kept) <= LONG and not introduced
     blank = set(range(message.count("\n") + 1)) - written
     return OwnWords(_QUOTE.sub(_short_quote, kept).strip(), kept, rest, frozenset(foreign | blank), alone)
 
 
+def _is_label(words: str) -> bool:
+    """Whether words before a colon name what the person says next, and ask for nothing and name "
+    "nobody who speaks."""
+    if _OF_OTHERS.search(words):
+        return False
+    last = re.split(r"[.!?]\s+", words)[-1]
+    return _LABEL.search(last) is not None or _TELLS.match(last) is not None
+
+
+def _names_another(words: str) -> bool:
+    """Whether words before a colon surely introduce another's text, or are no more than a name."""
+    few = len(re.split(r"[.!?]\s+", words)[-1].split()) <= NAME_WORDS
+    words = _I_TELL.sub("", words)
+    return _OF_OTHERS.search(words) is not None or (few and not _is_label(words))
+
+
 def before_sign(own: str) -> str:
-    """The words before the first sign that parts a request from the text it is about; empty where there is none."""
+    """The words before the first sign that parts a request from the text it is about; empty where "
+    "there is none."""
     sign = _SIGN.search(own)
     return own[: sign.start()].strip() if sign else ""
 
@@ -190,7 +277,8 @@ def _last_paragraph(lines: Sequence[str]) -> int:
 
 
 def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
-    """Without the judge: what a question or a colon introduces, and what a closing question is about, is foreign."""
+    """Without the judge: what a question or a colon introduces, and what a closing question is "
+    "about, is foreign."""
     blank = [number for number, line in enumerate(lines) if not line.strip()]
     if not blank:
         return

@@ -14,51 +14,176 @@ MAX_CHARS = 16_000
 
 # Said of a conversation and of nothing else.
 _CONFIDENTIAL = regex(
-    r"\boff the record\b|"
+    r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) )|"
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
-    r"\b(?:bleib(?:t|en)|nur|streng) unter uns\b|\bunter uns gesagt\b|"
-    r"\bbehalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)\b",
+    r"(?:^|[.!?,]\s)between (?:us|you and me):|"
+    r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\bunter uns "
+    r"(?:gesagt|bleiben)\b|"
+    r"(?:^|[.!?,]\s)unter uns:|\bbleibt (?:bitte )?hier im raum\b|"
+    r"\b(?:behalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)|das (?:bitte )?für dich "
+    r"behalten)\b",
     re.I,
 )
-# A clause that tells the agent not to keep something: what is meant must be all of its object, so that
-# "don't store the token in git" and "don't save it as a draft" are none.
-_BEGIN = r"(?P<before>^|[.!?:;,–—(\n]|\b(?:and|but|so|und|aber|also))[ \t]{0,8}"
-_END = r"(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|thanks|danke)\b))"
-_PLEASE = r"(?P<please>please |bitte )?"
-_NOT = r"(?:don['’]?t|do not|you (?:must|should|may) not) (?:ever )?"
-_SAID = r"what i(?:['’]ve| have)? (?:just )?(?:said|told you)"
-_TALK = rf"(?:this|that|our) (?:conversation|chat|talk|message|exchange)|{_SAID}"
-_THIS = rf"(?:this|that|it|(?:any|all) of (?:this|that|it)|{_TALK})"
-_MEMORY = r" (?:in|to|into) (?:your|the|any) (?:memory|notes)"
-_UNREMEMBERED = regex(
-    rf"{_BEGIN}{_PLEASE}{_NOT}(?:(?:remember|memori[sz]e) {_THIS}|"
-    rf"(?:store|save|record|archive|keep|put|write) (?:(?:{_TALK})|{_THIS}{_MEMORY})){_END}|"
-    rf"{_BEGIN.replace('before', 'davor')}(?:bitte )?(?:merke? dir (?:das|dies|es) (?:bitte )?nicht|"
-    rf"(?:das|dies) (?:bitte )?nicht merken){_END}",
+# A clause that tells the agent not to keep something says nothing else: all its words are these, so that "don't store
+# the token in git" and "don't save it as a draft" are none, in whatever order the words stand.
+_KINDS = {
+    "n": "not don't dont never no none nothing without skip avoid "
+    "nicht nie niemals nichts nirgends nirgendwo kein keine keinen keinesfalls",
+    "N": "didn't won't wouldn't isn't aren't",  # of what somebody hopes, else of what went wrong
+    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: leave this out of your notes
+    "k": "written jotted store save log archive persist retain record stored saved logged archived "
+    "persisted retained recorded storing saving "
+    "logging recording archiving retaining speicher speichere speichern speicherst gespeichert "
+    "abspeichern abgespeichert "
+    "archivier archiviere archivieren archiviert notier notiere notieren notierst notiert "
+    "aufschreiben aufgeschrieben "
+    "mitschreiben festhalten festgehalten aufheben aufbewahren aufzeichnen preserve preserved capture captured "
+    "protokollieren protokolliert vermerken vermerkt verzeichnen dokumentieren dokumentiert "
+    "einspeichern loggen",
+    "K": "keep keeping kept behalten behalte behältst ablegen eintragen "
+    "auftauchen",  # and of things of any kind
+    "m": "remember memorize memorise remembered memorized memorised remembering memorizing memorising "
+    "merk merke merken "
+    "merkst gemerkt erinnere erinnern erinnerst",
+    "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg "
+    "lege trag trage nimm "
+    "nehmen heb hebe aufnehmen commit learn",  # they keep only with one of the next
+    "d": "down away onto auf fest ab ein mit track",
+    "r": "this that it these one part bit last following same any all das dies dieses diese es folgende "
+    "folgendes folgenden hier davon dazu daran "
+    "message conversation chat nachricht gespräch unterhaltung unterhaltungen nachrichten",
+    "s": "memory notes note record records history memories gedächtnis notizen notiz protokoll "
+    "erinnerung erinnerungen archiv "
+    "langzeitgedächtnis entry entries eintrag",
+    "w": "want wish glad wünsche wanted like rather prefer hope best better appreciate sure will möchte "
+    "mag lieber besser hoffe wäre",
+    "q": "can could would will kannst könntest würdest können könnten würden",
+    "i": "i ich",
+    "p": "please bitte kindly",
+    "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
+    "muss musst müssen brauchst braucht need be to",
+    "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
+    "a": "anywhere around at about me later ever again just only in into of on from for up the a an "
+    "thing something anything really "
+    "any end go goes come is are was were i'd i'm it'd you'd if so make kept keine ok okay thanks "
+    "hey and or too either now "
+    "right then also all ins im in den der auch mal bloß nur zu zum fürs für von vom werden wird "
+    "würde gern gerne haben "
+    "hat wieder gleich einfach dann jetzt mir ist war wenn kommt geht gehört landet taucht danke "
+    "dass were even do while as everything nowhere permanently answer respond help antworte "
+    "antworten drin irgendwo irgendwas "
+    "überhaupt fall umständen unter keinen ausnahmsweise später danach gerade eben ja doch noch "
+    "schön gut nett nice good kind",
+}
+_KIND_OF: dict[str, str] = {}
+for _kind, _said in _KINDS.items():
+    for _word in _said.split():
+        _KIND_OF.setdefault(_word, _kind)
+_WORD = regex(r"[\w'-]+")
+# Talk of it at any length is one word: "what I just said about Clara", "das mit Olga".
+_TALK = regex(
+    r"\b(?:what(?:ever)?|everything|anything|all|nothing|none of what)(?: that)? i(?:['’]ve|['’]m| am| have)? "
+    r"(?:\w+ ){0,3}?(?:say|said|saying|tell|told|telling|mention(?:ed)?|write|wrote)\b[^.!?:;,\n]{0,40}?"
+    r"(?=[.!?:;,\n]|$| (?:must|should|may|is|are|please)\b)|"
+    r"\bthat i (?:just )?(?:said|told you|mentioned)\b(?: (?:this|that|it|so))?|"
+    r"\b(?:this|that|the|it|any|none|nothing|part|bit|one|some)(?: last)?(?: part| bit| one)? "
+    r"(?:about|regarding) "
+    r"(?!me\b|my memory)(?:\w+ ?){1,3}?(?=[.!?:;,\n]|$| (?:must|should|may|is|goes|please)\b)|"
+    r"\bwas ich (?:[\wäöüß]+ ){0,6}?(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b|"
+    r"\b(?:das|die sache) (?:mit|über|von|zu) (?:[\wäöüß]+ ){1,3}?(?=bitte|nicht|soll|darf|muss)",
     re.I,
 )
-# The same words are said of files and values: they count where the message before them states something.
-_UNSTORED = regex(
-    rf"{_BEGIN}{_PLEASE}(?:{_NOT}(?:(?:store|save|record|archive) {_THIS}|(?:write|note) {_THIS} down)|"
-    r"(?:speicher[en]?|notiere?|archiviere?) (?:sie )?(?:das|dies|es) (?P<bitte>bitte )?nicht(?: ab)?|"
-    r"(?:(?:das|dies|es) )?(?P<bitte2>bitte )?nicht (?:ab|mit)?(?:speichern|notieren|aufschreiben|archivieren))"
-    rf"{_END}",
+_KEEPING = regex(
+    r"stor|sav|remember|memor|record|archiv|note|keep|kept|log|persist|retain|writ|jot|hold|learn|file|hang|"
+    r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|leg|trag|erinner|protokoll|zeichn",
     re.I,
 )
+_DENIED = regex(
+    r"n['’]?t\b|\bno|nev|without|skip|avoid|\bout\b|\boff\b|nich|nie|nirgend|kein|\baus\b|raus", re.I
+)
+_BREAK = regex(
+    r"(?P<sign>[.!?;:,–—()\n…]|\s-\s|^)|"
+    r"\b(?:and|but|so|because|und|aber|also|weil)\s|\b(?=that (?:i|"
+    r"we|he|she|they|my|our)\b)",
+    re.I,
+)
+_JOINED = regex(
+    r"(\b(?:möchte|will|mag|lieber|hoffe|schön|gut|wünsche|sicher|darum)\b[^.!?:;,\n]{0,30}),(?= "
+    r"(?:dass|du|wenn)\b)",
+    re.I,
+)
+# What is said to be private, as a phrase of its own.
+_PRIVATE = regex(
+    r"(?:^|[.!?,:–—\n]\s?)(?:(?:ok(?:ay)?|just|strictly|this|that|it|is|was|'s|das|ist|war|top|"
+    r"streng|ganz|nur|very|in|im|ps|"
+    r"i tell you|i'm telling you|ich sag(?:e|s)? dir das|this in)[ ,]{1,2}){0,6}(?:between (?:us|you and me)|"
+    r"confidential(?:ly)?|confidence|private(?:ly)?|secret|sensitive|personal|unter uns|vertraulich|"
+    r"vertrauen|geheim|privat|"
+    r"persönlich|unter vier augen)(?: gesagt)?\s?(?=[:,.!–—\n]|$)",
+    re.I,
+)
+# Of the kinds of a clause's words: that it denies that something is kept, and that it says something else.
+_DENIES = regex(r"(?=.*(?:[nN]|o.*s))(?=.*(?:[kKms]|v.*[ds]|d.*v|n.*v.*a|v.*n))(?=.*(?:[rmsk]))", re.DOTALL)
+_OTHERWISE = regex(r"x|^[^w]*N(?!.*w)")
+_WANTS_TO = regex(r"\bno one\b|\b(?:want|like|wish|prefer|hope|rather) to\b")
+_DONE = regex(
+    r"\b(?:\w{3,}ed|kept|written|(?:ge|auf|ab|fest)\w{4,}t|notiert|archiviert|\w*geschrieben|\w*gehalten)\b"
+)
+_ADDRESSED = regex(r"\b(?:for|your|my|fürs?|dein\w*|ins|into)\b")
+_YOU_FIRST = regex(r"[ar]*y")
+_ASKED_OF = regex(r"[ap]*qy")
+_CONVERSATION = regex(r"\b(?:message|conversation|chat|nachricht(?:en)?|gespräch|unterhaltung(?:en)?)\b")
+_PLEASE_AFTER = regex(r"\s*,?\s*(?:please|bitte|thanks|danke)\b", re.I)
+_UNLESS = regex(r"\s*,?\s*(?:before|until|unless|when|while|bevor|bis|ehe|solange|wenn|sondern)\b", re.I)
 _STATING = frozenset(
-    "is are was were has have had will wants says said told ist sind war hat haben will".split()
+    "is are was were has have had will wants says said told owe ist sind war hat haben will".split()
 )
-_ASKING = frozenset("please do don't can could would will you let's just then now bitte".split())
+_ASKING = frozenset("please do don't can could would will you let's just then now once when if bitte".split())
+_MINE = r"(?:my|mein(?:e[nmrs]?)?)"
+_YOURS = r"(?:(?:from|out of|in|aus) (?:your|the|dein(?:e[nmr]?)?|dem) (?:memory|notes|gedächtnis|notizen))"
+_TOLD = (
+    r"(?:,? ?(?:was|dass|that|what)? ?\b(?:ich|i|du|you|wir|we)(?:['’]ve)? (?:[^.!?:;,\n]{0,60}? )?"
+    r"(?:gesagt|erzählt|geschrieben|erwähnt|weißt|weisst|gemerkt|gespeichert|said|told|mentioned|"
+    r"know|stored|have|remember))\b"
+)
+_ASKED = (
+    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|einfach|ach|dann),? ){0,3}"
+    r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) "
+    r"(?:kannst|sollst|can|should) |"
+    r"i['’]?(?:d| would) like you to |i want you to )?(?:(?:please|bitte|just|mal|einfach) ){0,3})"
+)
+_SOFT = r"(?: (?:bitte|mal|einfach|wieder|doch|please|just|again))*"
 _FORGET = regex(
+    rf"{_ASKED}(?:"
+    rf"(?:forget|vergiss|vergessen){_SOFT},? (?:that |dass )?(?:{_TOLD}|(?:everything|all) (?:about|"
+    rf"on|you)|alles\b|"
+    rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|"
+    rf"über|about) )|"
+    rf"(?:lösche?|streiche?|entferne?|wirf|nimm|vergiss|delete|erase|remove|wipe|drop|forget){_SOFT}"
+    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) |(?:everything|all|"
+    rf"anything)(?: that)? you )|"
+    rf"(?:lösche?|streiche?|entferne?){_SOFT} (?:alles (?:zu|über) {_MINE}|das mit (?!de[rmn]\b|eine|diese))|"
+    rf"(?:delete|erase|remove|wipe|drop) (?:{_TOLD}|everything (?:about|on) {_MINE}))|"
+    # German says the verb last, after whatever it is about.
+    rf"(?:^|[.!?:;–—\n]\s{{0,4}})(?:bitte |(?:kannst|könntest|würdest|magst) du |du (?:kannst|sollst|"
+    rf"sollte?st) )?"
+    rf"(?=[^.!?:\n]{{0,120}}\b(?:bitte|(?:kannst|könntest|würdest|magst|sollst) du|du (?:kannst|"
+    rf"sollst)|kannst)\b)"
+    rf"(?:[^.!?:;\n]{{0,40}} )?(?:alles\b|was ich|was du|das mit|die sache (?:mit|von)|dass ich|dass "
+    rf"wir|{_MINE} )"
+    rf"[^.!?:;\n]{{0,80}}\b(?P<late>vergessen|vergiss|löschen|streichen|entfernen)\b|"
+    rf"\bdie sache (?:mit|von) [^.!?\n]{{1,40}}[:,] (?:bitte )?vergiss\b|"
+    rf"\bich (?:will|möchte)(?: bitte)?, dass du (?:alles|was|das mit|die sache|"
+    rf"{_MINE})\b[^.!?:;\n]{{1,80}}\b(?:vergisst|löschst)\b|"
     r"\b(?:please |bitte )(?:just )?(?:forget|vergiss) (?:that|this|it|all of (?:this|that)|das|es|dies)"
-    rf"(?: again| wieder)?{_END}|"
+    r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|"
+    r"thanks|danke)\b))|"
     r"\b(?:forget|vergiss) (?:that|this|it|das|es|dies)(?: again| wieder)?,? (?:please|bitte)\b|"
-    r"\bforget (?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b|"
-    r"\b(?:forget|delete|erase|remove) (?:everything|all|what) (?:that )?you (?:know|remember|(?:have )?stored)\b|"
-    r"\bvergiss,? (?:bitte )?(?:was ich|dass ich|alles,? was)\b|\b(?:lösche?|vergiss) alles\b",
+    r"\bforget (?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
     re.I,
 )
+_NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.I)
 
 
 def is_unkept(message: str) -> bool:
@@ -68,7 +193,7 @@ def is_unkept(message: str) -> bool:
 
 def asks_to_forget(message: str) -> bool:
     """Whether the person wishes that something is forgotten, which only a command of theirs does."""
-    return _in_own_words(message, lambda said: _FORGET.search(said) is not None)
+    return _in_own_words(message, _says_forget)
 
 
 def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
@@ -82,25 +207,71 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Whether the person says it themselves; hardly any message says it at all, and few are read for who wrote them."""
+    """Whether the person says it themselves; hardly any message says it at all, and few are read "
+    "for who wrote them."""
     shown = message[:MAX_CHARS]
     if not says(shown):
         return False
-    from nanoclaw_memory.intake.own_words import own_words
+    from nanoclaw_memory.intake.own_words import typed
 
-    return says(own_words(shown))
+    return says(typed(shown))
+
+
+def _says_forget(said: str) -> bool:
+    return any(not _NOT_FORGET.search(found[0]) for found in _FORGET.finditer(said))
 
 
 def _says_unkept(said: str) -> bool:
-    if _CONFIDENTIAL.search(said) or _UNREMEMBERED.search(said):
+    if _CONFIDENTIAL.search(said):
         return True
-    return any(_is_of_talk(said, found) for found in _UNSTORED.finditer(said))
+    if not (_KEEPING.search(said) and _DENIED.search(said)):
+        return False
+    said = _JOINED.sub(r"\1", _TALK.sub(_as_message, said.replace("’", "'")))
+    breaks = [*_BREAK.finditer(said)]
+    ends = [*(one.start() for one in breaks[1:]), len(said)]
+    return any(_tells(said, one, end) for one, end in zip(breaks, ends, strict=True))
 
 
-def _is_of_talk(said: str, found: re.Match[str]) -> bool:
-    """Whether a clause is a sentence of its own, says please, or follows a statement rather than a task."""
-    if found["please"] or found["bitte"] or found["bitte2"] or found["before"] in ("", ".", "!", "?", "\n"):
+def _tells(said: str, begin: re.Match[str], end: int) -> bool:
+    """Whether the clause between two breaks tells the agent not to keep what is said."""
+    clause, after = said[begin.end() : end].lower(), said[end : end + 16]
+    found = _WORD.findall(clause)
+    kinds = "".join(_KIND_OF.get(word, "x") for word in found) + "n" * ("n't" in clause)
+    polite = "p" in kinds or _PLEASE_AFTER.match(after) is not None
+    if (
+        not _DENIES.search(kinds)
+        or _OTHERWISE.search(kinds)
+        or _WANTS_TO.search(clause)
+        or _UNLESS.match(after)
+    ):
+        return False
+    done = _DONE.search(clause) is not None
+    if set(kinds).isdisjoint("kKmv") and not (_ADDRESSED.search(clause) or "r" in kinds):
+        return False  # a name for something
+    if "i" in kinds and not ("w" in kinds and ("y" in kinds or "s" in kinds or done)):
+        return False  # what they do not store themselves
+    if not (polite or set("bwq").intersection(kinds)) and (_YOU_FIRST.match(kinds) or done):
+        return False  # a complaint, or what is so
+    if "?" in after[:1] and not (polite or _ASKED_OF.match(kinds)):
+        return False
+    if "m" in kinds or _CONVERSATION.search(clause) or ("s" in kinds and "y" in kinds):
         return True
-    before = words(re.split(r"[.!?\n]", said[: found.start()])[-1])[:2]
+    if "o" in kinds and "n" not in kinds and not polite and "memory" in clause:
+        return False
+    return polite or _PRIVATE.search(said) is not None or _is_of_talk(said, begin, "K" not in kinds)
+
+
+def _as_message(talk: re.Match[str]) -> str:
+    return " nothing this message " if talk[0].lower().startswith(("none", "nothing")) else " this message "
+
+
+def _is_of_talk(said: str, begin: re.Match[str], alone: bool) -> bool:
+    """Whether a clause is a sentence of its own, where that is enough, or follows a statement "
+    "rather than a task."""
+    ends = begin["sign"] in ("", ".", "!", "?", "…", "\n")
+    if ends and alone:
+        return True
+    sentence = re.split(r"[.!?…:\n]+", said[: begin.start()])[-1]
+    before = words(sentence)[:2]
     stated = bool(before) and before[0] in STOP_WORDS and before[0] not in _ASKING
     return stated or (len(before) > 1 and before[1] in _STATING)
