@@ -40,8 +40,10 @@ def test_the_readme_counts_the_texts_and_names_their_fields(name):
 def test_every_author_and_every_file_of_training_is_in_the_readme():
     assert {path.name for path in (TRAINING / "texts").iterdir()} == {
         *FOLDERS,
+        "constraints",
         "readings.jsonl",
         "rules.jsonl",
+        "work.txt",
     }
     files = {path.name for path in TRAINING.iterdir() if not path.name.startswith(("_", "."))}
     assert {name for name in files - {"README.md"} if name not in README} == set()

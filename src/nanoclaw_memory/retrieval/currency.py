@@ -342,11 +342,15 @@ def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> 
     """The rows of two statements that share what they are about so surely."""
     if sure == NEAR:
         changed = changes_measure(older, newer)
-        return [row for row in overtaken(older, newer, SURE) if changed or row.kind == SUPERSEDED]
-    named = sure == NAMED
-    if not states_of(newer, older, named) or (named and not may_change(older, newer)):
+    elif states_of(newer, older, sure == NAMED):
+        changed = sure != NAMED or may_change(older, newer)
+    else:
         return []
-    return list(overtaken(older, newer, MENTIONED if named and only_mentions(older, newer) else sure))
+    if sure == NEAR:
+        sure = SURE
+    elif sure == NAMED and only_mentions(older, newer):
+        sure = MENTIONED
+    return [row for row in overtaken(older, newer, sure) if changed or row.kind == SUPERSEDED]
 
 
 class _Subject(msgspec.Struct, frozen=True):

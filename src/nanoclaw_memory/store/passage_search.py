@@ -327,7 +327,7 @@ class PassageSearch:
         kept = [self.unchanged(("scores", term), self._scores, term) for term in terms]
         if not all(kept):
             return None
-        kept.sort(key=lambda one: len(one[0]), reverse=True)
+        # In the order of the terms, as SQLite adds: another order may differ in the last bit.
         scores: dict[int, float] = dict(zip(*kept[0], strict=True)) if kept else {}
         for one in kept[1:]:
             for number, score in zip(*one, strict=True):
