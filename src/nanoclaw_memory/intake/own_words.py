@@ -195,8 +195,8 @@ def read(
 
 
 def _is_label(words: str) -> bool:
-    """Whether words before a colon name what the person says next, and ask for nothing and name "
-    "nobody who speaks."""
+    """Whether words before a colon name what the person says next, and ask for nothing and name
+    nobody who speaks."""
     if _OF_OTHERS.search(words):
         return False
     last = re.split(r"[.!?]\s+", words)[-1]
@@ -211,8 +211,8 @@ def _names_another(words: str) -> bool:
 
 
 def before_sign(own: str) -> str:
-    """The words before the first sign that parts a request from the text it is about; empty where "
-    "there is none."""
+    """The words before the first sign that parts a request from the text it is about; empty where
+    there is none."""
     sign = _SIGN.search(own)
     return own[: sign.start()].strip() if sign else ""
 
@@ -277,8 +277,8 @@ def _last_paragraph(lines: Sequence[str]) -> int:
 
 
 def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
-    """Without the judge: what a question or a colon introduces, and what a closing question is "
-    "about, is foreign."""
+    """Without the judge: what a question or a colon introduces, and what a closing question is
+    about, is foreign."""
     blank = [number for number, line in enumerate(lines) if not line.strip()]
     if not blank:
         return

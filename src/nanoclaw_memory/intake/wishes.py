@@ -214,8 +214,8 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Whether the person says it themselves; hardly any message says it at all, and few are read "
-    "for who wrote them."""
+    """Whether the person says it themselves; hardly any message says it at all, and few are read
+    for who wrote them."""
     shown = message[:MAX_CHARS]
     if not says(shown):
         return False
@@ -273,8 +273,8 @@ def _as_message(talk: re.Match[str]) -> str:
 
 
 def _is_of_talk(said: str, begin: re.Match[str], alone: bool) -> bool:
-    """Whether a clause is a sentence of its own, where that is enough, or follows a statement "
-    "rather than a task."""
+    """Whether a clause is a sentence of its own, where that is enough, or follows a statement
+    rather than a task."""
     ends = begin["sign"] in ("", ".", "!", "?", "…", "\n")
     if ends and alone:
         return True
