@@ -257,7 +257,15 @@ def test_an_answer_that_the_next_message_corrects_is_marked_and_stands_after_the
 
 @pytest.mark.parametrize(
     "following",
-    ["No, thanks.", "Great, that helps.", "No problem, I'll tell the neighbours.", "Which bins are they?"],
+    [
+        "No, thanks.",
+        "No, thanks. I have to leave now, see you.",
+        "Nein, danke. Ich muss los, tschüss.",
+        "no. 5 is alive is a film",
+        "Great, that helps.",
+        "No problem, I'll tell the neighbours.",
+        "Which bins are they?",
+    ],
 )
 def test_a_message_that_corrects_nothing_marks_no_answer(
     open_memory: Callable[..., Memory], say: Callable[..., None], following: str
