@@ -85,7 +85,7 @@ class Currency:
         """
         if not statement_of(one) and not gives_another_value(other, one):
             return False
-        if self._stood_there(one):
+        if one.passage.stood:
             return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
@@ -95,15 +95,6 @@ class Currency:
         if one.passage.kind == other.passage.kind == "line" and one.document_id == other.document_id:
             return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
-
-    def _stood_there(self, one: StoredPassage) -> bool:
-        """Whether it is a line without a day of a page that had it when first read: it may be older than anything."""
-        if one.passage.day or not one.passage.seen:
-            return False
-        first = self._passages.search.unchanged(
-            ("first read", one.document_id), self._passages.first_read, one.document_id
-        )
-        return one.passage.seen <= first
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """The passages of these ids."""

@@ -22,13 +22,13 @@ from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, sentences, stem, words
 from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
-_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+", re.IGNORECASE)
+_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
 LEADING = 2  # telling words of a statement among which is what it is about
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
@@ -126,7 +126,11 @@ def corrects(message: str, answer: str) -> bool:
     if any(found.kind == "wrong" for found in corrections.find(message)):
         return True
     denied = _DENIAL.match(message)
-    return bool(denied and stated_in(message[denied.end() :])) and not answer.rstrip().endswith("?")
+    if denied is None or answer.rstrip().endswith("?"):
+        return False
+    # "No, thanks. I have to leave" says something about something else.
+    first = next(iter(sentences(message[denied.end() :])), "")
+    return bool(stated_in(first))
 
 
 def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:

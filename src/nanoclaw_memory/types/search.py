@@ -33,6 +33,7 @@ class Passage(msgspec.Struct, frozen=True):
     priority: int = 0
     expires: str = ""
     seen: str = ""  # of a file's passage without a day: the day by which it was written
+    stood: bool = False  # the same, and there when the file was first read: it may be older than anything
 
     @property
     def said(self) -> str:
