@@ -25,6 +25,7 @@ from nanoclaw_memory.types import Passage
 
 OLD = 30  # days that a passage without a date counts as
 NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
+HALF = 0.5  # the same share of a message that asks about the past
 TELLING = 2  # words of a message from which this can be said
 SURE = 0.75
 CONCEIVABLE = (
@@ -107,7 +108,7 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
     likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage has all that is asked about it.
-    least = NEARLY_ALL if about["known names"] else 1.0
+    least = HALF if about["past"] else NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
     if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)
