@@ -283,7 +283,10 @@ def _last_paragraph(lines: Sequence[str]) -> int:
 
 
 def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
-    """Add the lines that a question or a colon introduces, or that a closing question is about; the judge's stand-in."""
+    """Add the lines that a question or a colon introduces, or that a closing question is about.
+
+    Used where the judge is not at hand.
+    """
     blank = [number for number, line in enumerate(lines) if not line.strip()]
     if not blank:
         return

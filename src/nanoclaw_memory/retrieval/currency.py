@@ -278,11 +278,8 @@ class Currency:
 
     def _connected(self, text: str, subject: _Subject) -> set[int]:
         """Statements with what one says was changed; and those not compared yet that may say so of what it tells."""
-        changed, told, compared = (
-            changed_stems(text) | old_value_stems(text),
-            told_stems(text),
-            self._compared(),
-        )
+        changed, told = changed_stems(text) | old_value_stems(text), told_stems(text)
+        compared = self._compared()
         found = set[int]()
         for word, ids in subject.found.items():
             if (one := stem(word)) in changed:
