@@ -181,8 +181,9 @@ class Learner:
 
 
 def _own(lesson: Lesson, said: Features) -> bool:
-    """Whether a lesson is the person's, or says nothing beyond their words: else it is not theirs to bring in."""
-    return lesson.origin in ("owner", "user") or features(_bare(lesson.lesson)).stems <= said.stems
+    """Whether a lesson is surely the person's, or says nothing beyond their words: else they do not bring it in."""
+    surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
+    return surely or features(_bare(lesson.lesson)).stems <= said.stems
 
 
 def held(lessons: LessonTable) -> list[Lesson]:
