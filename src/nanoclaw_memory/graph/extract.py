@@ -350,7 +350,8 @@ class _Page:
         if not may_be_key(key) or re.search(r"\b(?:until|till|bis) ", key):
             return []
         if subject and (subject != self.rules.user or self.rules.subject or _is_of_user(key, value)):
-            return self._values(subject, normal_key(key), value)
+            spoken = [] if self.rules.log else self._spoken(subject, key.casefold(), value)
+            return spoken or self._values(subject, normal_key(key), value)
         if subject:
             return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
@@ -365,6 +366,13 @@ class _Page:
         if (self.rules.log and not bold) or not noun:
             return []
         return [replace(one, rule="defining") for one in self._values(key, self.verb, value, defining=True)]
+
+    def _spoken(self, subject: str, key: str, value: str) -> list[Triple]:
+        """`Works at: Brightwater as an engineer`: a pair whose key is a verb is a sentence about the subject."""
+        kinds = {kind for _, kind in wording.VERBS.get(key, ())}
+        if kinds.isdisjoint(("names", "places")) or not name_at(value)[0]:
+            return []
+        return self.sentences.details(subject, f"{key} {unmarked(value)}")
 
     def _pairs(self, parts: list[str]) -> Iterator[Triple]:
         """Several pairs on one line; `ledgerline: a ledger. Owner: Priya` are of what the first one names."""

@@ -658,3 +658,26 @@ def test_what_only_looks_like_a_table_of_commas_breaks_nothing(text: str) -> Non
 )
 def test_each_value_is_of_whom_it_is_said(text: str, stated: list[tuple[str, str, str]]) -> None:
     assert said(f"{text}\n", FileRules()) == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        (
+            "I live in Utrecht with my husband Joost and our two kids, Lotte (8) and Bram (5).",
+            [("User", "lives in", "Utrecht")],
+        ),
+        ("- Works at: Brightwater Labs as a staff engineer", [("User", "works at", "Brightwater Labs")]),
+        ("- Lives in: Gdynia since 2014", [("User", "lives in", "Gdynia")]),
+        ("- Piotr: brother, lives in Oslo since 2014", [("Piotr", "lives in", "Oslo")]),
+        ("## Team\n- Ines Faro (PM), ines@example.org", [("Ines Faro", "email", "ines@example.org")]),
+    ],
+)
+def test_what_stands_behind_a_place_an_employer_or_a_name_is_no_part_of_it(
+    text: str, stated: list[tuple[str, str, str]]
+) -> None:
+    found = said(text, USER)
+    assert set(stated) <= set(found)
+    places = {object_ for _, predicate, object_ in found if predicate in ("lives in", "works at", "address")}
+    assert places <= {object_ for _, _, object_ in stated}
+    assert not any("(" in part for one in found for part in one)
