@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import details_of, sentences, stated
+from nanoclaw_memory.graph.appositions import several_of
+from nanoclaw_memory.graph.clauses import MINE, details_of, sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
 from nanoclaw_memory.graph.keys import is_attribute, is_known_key, keyed_value, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
@@ -453,6 +454,8 @@ class _Page:
         group = self.parent or self.heading or self.title
         match = re.match(r"^(?P<name>[^:—–=]{1,60}?)(?:\s*(?::|—|–)|\s-)\s+(?P<details>\S.*)$", plain)
         comma = re.match(r"^(?P<name>[^,:()]{1,40}), (?P<details>[^:]+)$", plain)
+        if match and MINE.match(plain) and (ours := [*several_of(plain, self.rules.user)]):
+            return ours
         several = (
             match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
         )
