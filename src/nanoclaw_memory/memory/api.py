@@ -493,7 +493,7 @@ class Memory:
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
         """Append one line to today's log, a shared scope's to its own; on disk when this returns.
 
-        What an agent or others write and what reads like an attack is held as an entry for a person's review.
+        Content may begin with its tag and importance, `[decision|i=0.9] …`. What an agent or others write and what reads like an attack is held as an entry for a person's review.
         """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
@@ -503,7 +503,9 @@ class Memory:
         self.group.refuse_decided(admitted.text)
         if held := self.group.hold_attack(admitted.text):
             return Written("", 0, admitted.redacted, held)
-        line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
+        text, typed, weight = (admitted.text, tag, None) if tag else log.typed_label(admitted.text)
+        importance = weight if importance is None else importance
+        line = log.format_line(text, typed, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
         number = append_line(path, line, log.header(today))

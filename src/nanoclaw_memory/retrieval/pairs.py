@@ -210,9 +210,18 @@ def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
     """Whether a statement says the same again, or less ("run the tests" after how they are run)."""
     if older.passage.speaker == "Agent":
         return answers_alike(older, newer)
+    if older.passage.kind == "fact" and _has_its_value(older, newer):
+        return True
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
     named = after.names - before.stems  # a name in another place of the sentence is another value
     return (same_statement(before, after) and not named) or restates(before, after)
+
+
+def _has_its_value(fact: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether a statement has the value of a fact and says of nothing that it changed: the line it was read from."""
+    value = set(words(fact.passage.text.partition(": ")[2]))
+    text = statement_of(newer)
+    return bool(value) and value <= set(words(text)) and not says_change(text)
 
 
 def is_copy(stored: StoredPassage) -> bool:
