@@ -75,7 +75,7 @@ class Currency:
         """The day on which it was said; empty for a day to come, which a wrong clock made."""
         # Where the person is it may be tomorrow.
         said = stored.passage.said
-        return said if said <= (self.today() + timedelta(days=1)).isoformat() else ""
+        return said if not said or said <= (self.today() + timedelta(days=1)).isoformat() else ""
 
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
         """Whether one statement was surely made after the other; of the same day their moments tell, or a log's lines.

@@ -121,16 +121,20 @@ def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
 
 def corrects(message: str, answer: str) -> bool:
     """Whether a person says that the answer before is wrong: in plain words, or with a "no" to what asks nothing."""
+    says_so, denies = _objection(message)
+    return says_so or (denies and not answer.rstrip().endswith("?"))
+
+
+@bounded(1024 * 1024)
+def _objection(message: str) -> tuple[bool, bool]:
+    """Whether a message says that something is wrong, and whether it begins with a "no" and states something."""
     from nanoclaw_memory.lessons import corrections  # a cold hook may have none
 
-    if any(found.kind == "wrong" for found in corrections.find(message)):
-        return True
+    says_so = any(found.kind == "wrong" for found in corrections.find(message))
     denied = _DENIAL.match(message)
-    if denied is None or answer.rstrip().endswith("?"):
-        return False
     # "No, thanks. I have to leave" says something about something else.
-    first = next(iter(sentences(message[denied.end() :])), "")
-    return bool(stated_in(first))
+    first = next(iter(sentences(message[denied.end() :])), "") if denied else ""
+    return says_so, bool(stated_in(first))
 
 
 def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
