@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 100_000
 LOCK_SECONDS = 0.3  # seconds to wait for another process that is writing
-KEPT = "taken-0.jsonl"  # the age after which a record without its other half is dropped
+KEPT = "taken-0.jsonl"  # records that an earlier run left, read first
 LOST_AFTER = timedelta(days=1)
-LOOKED_BACK = 5  # clients record an interruption as a message of the person
+LOOKED_BACK = 5  # questions: clients record an interruption as a message of the person
 COMPARED = 4_000  # first characters by which a question is recognised
 
 

@@ -54,7 +54,7 @@ class GraphMemory(Plugin):
                 ),
             )
         answer = self.context.graph.search(message, self.own.max_results, named_only=True)
-        seen = self._with_index(seen)  # in the order of the search
+        seen = self._with_index(seen)  # the search may have refreshed the index
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
             tuple(f"• {_line(hit)}" for hit in hits),

@@ -25,7 +25,7 @@ from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 MAX_LINE = 300  # characters of a passage
 MOST_DOCUMENTS = 2  # number of passages of domain documents
-LEAST_SCORE = 0.5  # characters of a passage of domain documents
+LEAST_SCORE = 0.5  # minimal score of a passage of domain documents
 FEW_WORDS = 2  # domain documents are not searched for messages with fewer content words
 _PAIR = regex(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
 SAID = "exchanges"  # the source that continuity injects
