@@ -115,8 +115,7 @@ class Spool(msgspec.Struct, frozen=True):
 
         A crash half-way passes some of them again: archiving must be idempotent, as `Memory.after_turn` is. `check`
         receives the texts that were spooled unchecked; when it raises an error, everything stays. Everything also
-        stays
-        when another process has been draining for more than `wait` seconds.
+        stays when another process has been draining for more than `wait` seconds.
         """
         if not self.folder.is_dir():
             return 0

@@ -60,8 +60,7 @@ class EntrySearch:
         """Return the ids of entries that the model calls alike.
 
         They are only reported, never merged: with the embedded model "prefers tea over coffee" and "prefers coffee
-        over
-        tea" are nearer to each other (.995) than most paraphrases.
+        over tea" are nearer to each other (.995) than most paraphrases.
         """
         retrieval = self._open()
         retrieval.refresh(SOURCE, embed=True)

@@ -3,8 +3,7 @@ does.
 
 `training/gate.py` trains the weights on people's notes and prompts; `gate.json` contains them, with vectors and
 without, and the centres of one embedder. All texts are somewhat similar, and some (a short question, a long mail)
-more
-than others. Subtracting the mean of its kind from a vector leaves what is specific, for a memory of any size.
+more than others. Subtracting the mean of its kind from a vector leaves what is specific, for a memory of any size.
 """
 
 from __future__ import annotations

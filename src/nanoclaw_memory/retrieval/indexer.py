@@ -117,8 +117,7 @@ class Index(msgspec.Struct, dict=True):
         """Index small changes before a search and report what is missing; never wait for other processes.
 
         `sources` are those that the search covers: without files among them, no file is looked at. With `quiet`
-        nobody
-        reads the report: one-time notices are kept for the next one, and little is read.
+        nobody reads the report: one-time notices are kept for the next one, and little is read.
         """
         key = (str(self.lock), embed, sources if sources is None else tuple(sources))
         return [*self.freshness.look(key, lambda: self._refresh(embed, sources, quiet))]

@@ -112,10 +112,8 @@ class Coverage:
     """Compute the share of a message, or of one of its sentences, that a text contains, by the weight of words.
 
     A message with two questions has probably not been answered by one text. A sentence counts by itself only if what
-    a
-    text contains of it weighs more than chance would produce among so many texts. `forms` are compounds and parts
-    that
-    substitute for a word, `others` other names of the entities in the message.
+    a text contains of it weighs more than chance would produce among so many texts. `forms` are compounds and parts
+    that substitute for a word, `others` other names of the entities in the message.
     """
 
     def __init__(

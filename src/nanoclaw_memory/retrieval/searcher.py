@@ -327,8 +327,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     """Keep each statement once: the entry, else what was written, else what was said, not its copy.
 
     A passage that contains another one's text is the same statement if it has no more of the question's words. A fact
-    is
-    the same as the line that it was read from.
+    is the same as the line that it was read from.
     """
     copied = any(one.stored.path.startswith(WORKING_MEMORY) for one in ranked)
     if not copied and len({one.stored.source for one in ranked}) < 2:
