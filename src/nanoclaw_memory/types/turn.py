@@ -14,7 +14,7 @@ FOREIGN = ("shared", "import", "tool", "web")  # their text steers nothing befor
 
 
 def trust(origin: str) -> int:
-    """Return the trust level of an origin in the graph: 0 for those the owner trusts, lower for others."""
+    """Return the rank of an origin in the graph, higher for less trusted; those the owner trusts share the lowest."""
     return max(ORIGINS.index(origin), ORIGINS.index("agent"))
 
 
