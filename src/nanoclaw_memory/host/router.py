@@ -3,10 +3,10 @@
 Messages are numbered as they are stored (`arrival`); cursors count in these numbers, so equal, late or wrong
 timestamps neither hide nor repeat a message. Three steps, each one transaction:
 
-1. `poll` reads what arrived since the last poll, records the chats that ask, and moves the reading cursor. 2. `batch`
-only reads: called again after a crash it returns the same messages. 3. `answer` stores the reply, the session and the
-chat's cursor together, or nothing when another process was faster.
-   The reply then stays in the outbox until its delivery is confirmed, under an id that never changes.
+1. `poll` reads what arrived since the last poll, records the chats that ask, and moves the reading cursor.
+2. `batch` only reads: called again after a crash it returns the same messages.
+3. `answer` stores the reply, the session and the chat's cursor together, or nothing when another process was
+   faster. The reply then stays in the outbox until its delivery is confirmed, under an id that never changes.
 """
 
 from __future__ import annotations
