@@ -90,7 +90,7 @@ def drop_role(store: Store, name: str) -> None:
         known = (
             "SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member"
             " WHERE r.rolname = %(name)s AND starts_with(g.rolname, %(start)s)"
-            " AND NOT m.admin_option"  # the owner's option
+            " AND NOT m.admin_option"  # only the owner has it
         )
         make_functions(connection)
         start = members_of(connection, "")
