@@ -195,7 +195,7 @@ def read(
 
 
 def _is_label(words: str) -> bool:
-    """Return whether words before a colon only label what the person says next: no request, no other speaker."""
+    """Return whether words before a colon only name what the person says next, such as "good news"."""
     if _OF_OTHERS.search(words):
         return False
     last = re.split(r"[.!?]\s+", words)[-1]
@@ -209,10 +209,18 @@ def _names_another(words: str) -> bool:
     return _OF_OTHERS.search(words) is not None or (few and not _is_label(words))
 
 
-def before_sign(own: str) -> str:
-    """Return the words before the first sign that separates a request from its text; empty if there is none."""
+def before_sign(own: str, labels: bool = True) -> str:
+    """Return the words before the first sign that separates a request from its text; empty without such a sign.
+
+    With `labels=False` a label of the person's own ("good news: …") is no request.
+    """
     sign = _SIGN.search(own)
-    return own[: sign.start()].strip() if sign else ""
+    if sign is None:
+        return ""
+    before = own[: sign.start()].strip()
+    if not labels and _is_label(f"{before}:"):
+        return before_sign(own[sign.start() + 1 :], labels)
+    return before
 
 
 def _nothing(found: re.Match[str]) -> str:
@@ -275,8 +283,9 @@ def _last_paragraph(lines: Sequence[str]) -> int:
 
 
 def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
-    """Without the judge, mark text that a question or colon introduces, or that a closing question is about, as
-    foreign.
+    """Mark text that a question or colon introduces, or that a closing question is about, as foreign.
+
+    Used if the judge is not available.
     """
     blank = [number for number, line in enumerate(lines) if not line.strip()]
     if not blank:

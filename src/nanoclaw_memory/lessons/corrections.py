@@ -57,11 +57,12 @@ def find(message: str) -> list[Correction]:
     return sorted(found, key=lambda one: -one.weight)
 
 
-def asks_of(own: str) -> bool:
-    """Return whether a request precedes a sign, as in "proofread this — …": words that neither teach, deny nor
-    greet.
+def asks_of(own: str, labels: bool = True) -> bool:
+    """Return whether a message asks something about the text behind a sign, as in "proofread this — …".
+
+    With `labels=False` a label of the person's own ("good news: …") is no request.
     """
-    asked = before_sign(own)
+    asked = before_sign(own, labels)
     plain = _plain(f"{asked}, ")
     return bool(plain) and not (_ONLY_NO.match(plain) or find(asked) or is_praise(asked))
 

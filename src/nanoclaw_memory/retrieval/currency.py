@@ -27,6 +27,7 @@ from nanoclaw_memory.retrieval.pairs import (
     is_copy,
     may_change,
     of_two_projects,
+    old_value_stems,
     only_mentions,
     overtaken,
     share_a_word,
@@ -281,7 +282,8 @@ class Currency:
 
     def _connected(self, text: str, subject: _Subject) -> set[int]:
         """Return statements connected by what one changes, including uncompared ones that may change it."""
-        changed, told, compared = changed_stems(text), told_stems(text), self._compared()
+        changed, told = changed_stems(text) | old_value_stems(text), told_stems(text)
+        compared = self._compared()
         found = set[int]()
         for word, ids in subject.found.items():
             if (one := stem(word)) in changed:

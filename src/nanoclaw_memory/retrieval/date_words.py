@@ -120,10 +120,11 @@ _TOLD = frozenset(
     " geredet redeten gesprochen sprachen besprochen besprachen gesagt sagte sagten gemacht machten passiert passierte"
     " geschehen geschah gelaufen lief unterhalten erzaehlt gearbeitet ging gegangen los".split()
 )
-# Verbs of asking what was said: in "what did we say about verifying webhooks" they say nothing about the subject.
+# Verbs by which somebody asks what was said: "what did we say about verifying webhooks" is not about saying.
 SPOKEN = frozenset(
     "say said saying tell told talk talked talking discuss discussed speak spoke spoken mention mentioned chat chatted"
-    " gesagt sagte sagten geredet gesprochen sprachen besprochen besprachen erzählt erwähnt".split()
+    " remember recall remind"
+    " gesagt sagte sagten geredet gesprochen sprachen besprochen besprachen erzählt erwähnt erinnerst erinnern".split()
 )
 _TELL = frozenset(
     "talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention happen"

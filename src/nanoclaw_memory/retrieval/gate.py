@@ -26,6 +26,7 @@ from nanoclaw_memory.types import Passage
 
 OLD = 30  # age in days of a passage without a date
 NEARLY_ALL = 0.75  # minimal share of a message with a name in one passage that suffices by itself
+HALF = 0.5  # the same for a message that asks about the past
 TELLING = 2  # minimal words of a message for that
 SURE = 0.75
 CONCEIVABLE = 0.1  # below this probability, by its words, a message needs no memory: "thank you"
@@ -106,7 +107,7 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
     conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
     likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage contains everything that is asked about it.
-    least = NEARLY_ALL if about["known names"] else 1.0
+    least = HALF if about["past"] else NEARLY_ALL if about["known names"] else 1.0
     asks = len(rarities) >= TELLING and not about["lines"]  # some sentence of a pasted text is always known
     if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)

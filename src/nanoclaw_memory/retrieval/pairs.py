@@ -240,13 +240,24 @@ def is_foreign(stored: StoredPassage) -> bool:
     return passage.origin in FOREIGN or (passage.kind in ("turn", "fact") and not passage.private)
 
 
+def old_value_stems(text: str) -> frozenset[str]:
+    """Return the stems of the values that a statement names as old: of Oslo in "moved from Oslo to Bergen"."""
+    return frozenset(stem(word) for value in _old_values(text) for word in _value_words(value))
+
+
 def _given_up(older: str, newer: str) -> str:
     """Return the value of the older statement that the newer one says was changed, or an empty text."""
-    if UNCERTAIN.search(newer):
-        return ""
     known = set(words(older))
-    for match in CHANGE_OF_VALUE.finditer(newer):
-        value = [word for word in words(match["old"]) if word not in FUNCTION_WORDS]
-        if value and known.issuperset(value):
-            return match["old"]
+    for value in _old_values(newer):
+        found = _value_words(value)
+        if found and known.issuperset(found):
+            return value
     return ""
+
+
+def _old_values(text: str) -> list[str]:
+    return [] if UNCERTAIN.search(text) else [match["old"] for match in CHANGE_OF_VALUE.finditer(text)]
+
+
+def _value_words(value: str) -> list[str]:
+    return [word for word in words(value) if word not in FUNCTION_WORDS]

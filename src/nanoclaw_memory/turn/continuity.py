@@ -255,7 +255,7 @@ class Continuity(Plugin):
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
-            own = message.alone and message.text == message.lines and not asks_of(message.text)
+            own = message.alone and message.text == message.lines and not asks_of(message.text, labels=False)
             told.append(
                 came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
             )

@@ -164,7 +164,9 @@ def _check_server(home: Path) -> Iterator[Finding]:
         )
     else:
         yield Finding(
-            "note", "no server runs: hooks work without, more slowly", "nanoclaw-memory serve --install"
+            "note",
+            "no server runs: hooks take longer and search by words only",
+            "nanoclaw-memory serve --install",
         )
 
 

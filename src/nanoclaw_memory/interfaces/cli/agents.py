@@ -101,12 +101,30 @@ def install_into(
                 memory.init()
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
+        better = _optional_steps(memory)
     _show(caller, client, plan, dry_run, "is installed already", in_full)
     if plan.changes and not dry_run and not caller.json:
         click.echo(f"{CLIENTS[client].title} remembers from its next session on, in {home}", err=True)
         click.echo(
             as_called(f"  what it got: ncm injections; to take it out: ncm uninstall {client}"), err=True
         )
+        for step in better:
+            click.echo(as_called(f"  optional: {step}"), err=True)
+
+
+def _optional_steps(memory: Memory) -> list[str]:
+    """Return the commands that improve recall and were not run yet: the local model, and a server with it."""
+    from nanoclaw_memory.interfaces.http.serve import address_of
+
+    home = memory.home.root
+    if is_remote(str(home)) or not memory.scope.private:
+        return []
+    steps = []
+    if "not installed" in memory.status().embedder:
+        steps.append("ncm models install (72 MB, once: finds by meaning, in a hundred languages)")
+    if address_of(home) is None:
+        steps.append("ncm serve --install (keeps the model loaded: prompts get answers by meaning too)")
+    return steps
 
 
 def _list(caller: Caller) -> None:
