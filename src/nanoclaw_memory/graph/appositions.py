@@ -1,4 +1,6 @@
-"""Read what a sentence says in passing: "my sister Renske", "Radek, our plumber", "the secretary (Len, 555-0147)"."""
+"""Read what a sentence mentions in passing: "my sister Renske", "Radek, our plumber", "the secretary (Len,
+555-0147)".
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ _CONTACTS = ("phone", "email")
 
 
 def appositions(sentence: str, user: str, verb: str) -> Iterator[Triple]:
-    """Who somebody is, whatever the sentence tells of them; `verb` is the copula of its language."""
+    """Yield who somebody is, whatever else the sentence says; `verb` is the copula of its language."""
     yield from _owned(sentence, user)
     yield from several_of(sentence, user)
     for match in _INSIDE.finditer(sentence):
@@ -51,7 +53,7 @@ def appositions(sentence: str, user: str, verb: str) -> Iterator[Triple]:
 
 
 def _owned(sentence: str, user: str) -> Iterator[Triple]:
-    """ "my sister Renske", "Lena's teacher Mrs Ode"."""
+    """Yield from "my sister Renske", "Lena's teacher Mrs Ode"."""
     words = sentence.split()
     for place, word in enumerate(words[:-2]):
         possessive = word.endswith(("'s", "’s")) and is_name_token(word)
@@ -67,7 +69,7 @@ def _owned(sentence: str, user: str) -> Iterator[Triple]:
 
 
 def several_of(sentence: str, user: str) -> Iterator[Triple]:
-    """ "our kids are Lotte and Bram", "my two cats, Miso and Tofu": relatives or pets, if everything named is a name."""
+    """Return relatives or pets from "our kids are Lotte and Bram", "my two cats, Miso and Tofu", if all are names."""
     match = _SEVERAL.search(sentence.rstrip(" .!"))
     if match is None or not is_several(match["what"]):
         return
@@ -113,7 +115,7 @@ def _of(owner: str, what: str, name: str) -> Triple:
 
 
 def _first_name(text: str) -> str:
-    """The name that a text begins with; a day or a pronoun ends it, and a number is none."""
+    """Return the name at the beginning of a text; it ends before a day or a pronoun, and a number is none."""
     name, _ = name_at(text)
     kept: list[str] = []
     for token in name.removesuffix("'s").removesuffix("’s").split():
@@ -125,7 +127,7 @@ def _first_name(text: str) -> str:
 
 
 def _last_name(text: str) -> str:
-    """The name that a text ends with."""
+    """Return the name at the end of a text."""
     words = text.split()
     start = len(words)
     while start and is_name_token(words[start - 1]) and not words[start - 1].endswith((",", ";", ":")):
