@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -36,6 +36,11 @@ class Kept:
                 return default
             self.put(key, found)
         return found
+
+    def several(self, keys: Sequence[Any]) -> list[Any]:
+        """The same of each of these; None for what is not kept."""
+        found = map(self.lately.get, keys)
+        return [self.get(key) if one is None else one for key, one in zip(keys, found, strict=True)]
 
     def put(self, key: Any, value: Any) -> None:
         """Store a result, if it is not too large."""

@@ -15,7 +15,7 @@ from nanoclaw_memory.graph.clauses import (
     without_possessive,
 )
 from nanoclaw_memory.graph.intents import concepts, stemmed
-from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
+from nanoclaw_memory.graph.keys import is_known_key, is_several, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject, SubjectReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
@@ -114,8 +114,8 @@ class CopulaReader(SubjectReader):
         """Read "Heidi's birthday is 14 March", "our Slack channel is #harbor", "my dentist is Dr. Lima"."""
         key, entity = subject.key, subject.entity
         value = self._value(key, rest)
-        if not value:
-            return
+        if not value or (is_several(key) and not typed(value)):
+            return  # who several are is read in passing
         if subject.relative and key.casefold() in _NAMING and is_name(value):
             owner, _, what = subject.relative.rpartition("'s ")
             yield from self._named(owner or subject.owner, what, value)

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import details_of, sentences, stated
+from nanoclaw_memory.graph.appositions import several_of
+from nanoclaw_memory.graph.clauses import MINE, details_of, sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
 from nanoclaw_memory.graph.keys import is_attribute, is_known_key, keyed_value, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
@@ -350,7 +351,8 @@ class _Page:
         if not may_be_key(key) or re.search(r"\b(?:until|till|bis) ", key):
             return []
         if subject and (subject != self.rules.user or self.rules.subject or _is_of_user(key, value)):
-            return self._values(subject, normal_key(key), value)
+            spoken = [] if self.rules.log else self._spoken(subject, key.casefold(), value)
+            return spoken or self._values(subject, normal_key(key), value)
         if subject:
             return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
@@ -365,6 +367,13 @@ class _Page:
         if (self.rules.log and not bold) or not noun:
             return []
         return [replace(one, rule="defining") for one in self._values(key, self.verb, value, defining=True)]
+
+    def _spoken(self, subject: str, key: str, value: str) -> list[Triple]:
+        """`Works at: Brightwater as an engineer`: a pair whose key is a verb is a sentence about the subject."""
+        kinds = {kind for _, kind in wording.VERBS.get(key, ())}
+        if kinds.isdisjoint(("names", "places")) or not name_at(value)[0]:
+            return []
+        return self.sentences.details(subject, f"{key} {unmarked(value)}")
 
     def _pairs(self, parts: list[str]) -> Iterator[Triple]:
         """Read several pairs on one line; those after `ledgerline: a ledger.` belong to what the first one names."""
@@ -447,6 +456,8 @@ class _Page:
         group = self.parent or self.heading or self.title
         match = re.match(r"^(?P<name>[^:—–=]{1,60}?)(?:\s*(?::|—|–)|\s-)\s+(?P<details>\S.*)$", plain)
         comma = re.match(r"^(?P<name>[^,:()]{1,40}), (?P<details>[^:]+)$", plain)
+        if match and MINE.match(plain) and (ours := [*several_of(plain, self.rules.user)]):
+            return ours
         several = (
             match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
         )

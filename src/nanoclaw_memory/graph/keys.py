@@ -80,6 +80,13 @@ def singular(noun: str) -> str:
     return less if wording.is_kin(less) or wording.is_pet(less) else ""
 
 
+def is_several(noun: str) -> bool:
+    """Whether a noun names several relatives or pets: kids, cats, parents."""
+    one = singular(noun)
+    whole = one.casefold() != noun.casefold() or one.casefold() in ("parents", "eltern")
+    return whole and (wording.is_kin(one) or wording.is_pet(one))
+
+
 def normal_key(key: str) -> str:
     """Return a key in lower case: `Phone number` becomes `phone number`; `IP` and `dateOfBirth` stay."""
     return key if any(c.isupper() for c in key[1:]) else key.lower()

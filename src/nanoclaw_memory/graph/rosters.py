@@ -75,7 +75,7 @@ class RosterReader(SentenceReader):
         elif keyed := keyed_value(detail, self.listed):
             yield Triple("fact", name, *keyed)
         else:
-            yield from self._clause(detail, "")
+            yield from self._clause(self._without_since(detail), "")
 
     def _role(self, name: str, detail: str, group: str, first: bool) -> list[Triple]:
         """Return what a person is: a relative of the owner, a role, a role at a company; in a roster any short

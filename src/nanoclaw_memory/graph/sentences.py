@@ -143,9 +143,7 @@ class SentenceReader(CopulaReader):
         sentence = wording.expanded(wording.without_denial(sentence.strip().rstrip(".!")))
         sentence = PARENTHESES.sub(lambda m: "" if wording.DENIAL.search(m[1]) else m.group(), sentence)
         sentence = wording.ADVERBS.sub("", with_apposition(sentence))
-        self.since = ""
-        if match := _SINCE.search(sentence):
-            self.since, sentence = match["when"], _SINCE.sub("", sentence).replace("  ", " ").strip()
+        sentence = self._without_since(sentence)
         sentence = re.sub(
             r"\b(has|have|hat|haben) ((?:\w+ )?[\w-]+), (?=[A-ZÀ-Þ])", r"\1 \2 named ", sentence
         )
@@ -187,6 +185,12 @@ class SentenceReader(CopulaReader):
             if together and joiner in ("and", "und") and triples and clause.startswith(triples[0].subject):
                 yield from (replace(t, subject=together) for t in triples if t.subject == triples[0].subject)
             together = ""
+
+    def _without_since(self, text: str) -> str:
+        """Return a text without "since 2019", which is stored for the statement that follows."""
+        match = _SINCE.search(text)
+        self.since = match["when"] if match else ""
+        return _SINCE.sub("", text).replace("  ", " ").strip() if match else text
 
     def _turn_to(self, clause: str) -> None:
         """Remember what a clause denies or reports as past: "it is 3 June" may state what holds instead."""
@@ -270,7 +274,7 @@ class SentenceReader(CopulaReader):
             and self.listing
             and not gap
             and not _OTHER_VERB.match(clause)
-            and bool(before.after) == bool(phrase_at(clause, 4)[1])
+            and _goes_on_alike(before.after, phrase_at(clause, 4)[1])
         ):
             clause = clause.removeprefix(f"{before.predicate.rsplit(' ', 1)[-1]} ")
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
@@ -477,6 +481,7 @@ def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
     return not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
 
 
+_BESIDE = ("", "with", "mit")
 # "lives in src/a.py and raises BadName" continues with another verb, "on Kong and Redis" with a list.
 _OTHER_VERB = re.compile(r"[a-z]+[a-rt-z]s (?=[A-Z])")
 
@@ -487,6 +492,12 @@ def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
     if last:
         return not any(wording.VERB.search(clause) for _, clause in parts[:last])
     return len(parts) > 1 and all(is_name(clause, 3) for _, clause in parts)
+
+
+def _goes_on_alike(after: str, other: str) -> bool:
+    """Return whether two list items begin alike: "for auth", "for search"; "with Ana" begins no list."""
+    first, second = after.split(" ")[0], other.split(" ")[0]
+    return first == second or not (first in _BESIDE or second in _BESIDE or second.startswith("("))
 
 
 def _listed(text: str) -> str:

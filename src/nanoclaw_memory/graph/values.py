@@ -166,7 +166,7 @@ def name_at(text: str) -> tuple[str, str]:
             taken and token in _PARTICLES and place + 1 < len(tokens) and is_name_token(tokens[place + 1])
         )
         number = taken and re.fullmatch(r"\d+[.,;)]?", token) and not _is_phone(" ".join(tokens[place:][:4]))
-        if not (is_name_token(token) or particle or number):
+        if not (is_name_token(token) or particle or number) or (taken and token.startswith("(")):
             break
         taken.append(token)
         if token[-1] in ",;:)!?" or (token[-1] == "." and not is_abbreviation(token)):

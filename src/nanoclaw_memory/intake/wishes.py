@@ -14,7 +14,8 @@ MAX_CHARS = 16_000
 
 # Phrases about a conversation and nothing else.
 _CONFIDENTIAL = regex(
-    r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) )|"
+    # "but was printed" is a statement about somebody else's past.
+    r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) (?:was |were |then )?\w+(?:ed|wn|nt)\b)|"
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
     r"(?:^|[.!?,]\s)between (?:us|you and me):|"
@@ -64,7 +65,8 @@ _KINDS = {
     "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
     "muss musst müssen brauchst braucht need be to",
     "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
-    "a": "anywhere around at about me later ever again just only in into of on from for up the a an "
+    "a": "our unser unsere unseren unserem unserer "
+    "anywhere around at about me later ever again just only in into of on from for up the a an "
     "thing something anything really "
     "any end go goes come is are was were i'd i'm it'd you'd if so make kept keine ok okay thanks "
     "hey and or too either now "
@@ -148,10 +150,14 @@ _TOLD = (
     r"know|stored|have|remember))\b"
 )
 _ASKED = (
-    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|einfach|ach|dann),? ){0,3}"
+    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|so|now|then|einfach|ach|dann),? ){0,3}"
     r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) "
     r"(?:kannst|sollst|can|should) |"
     r"i['’]?(?:d| would) like you to |i want you to )?(?:(?:please|bitte|just|mal|einfach) ){0,3})"
+)
+_YOU_HAVE = (
+    r"you(?:['’]ve| have)? (?:ever )?"
+    r"(?:know|remember(?:ed)?|stored|saved|noted|memori[sz]ed|recorded|learn(?:ed|t))\b"
 )
 _SOFT = r"(?: (?:bitte|mal|einfach|wieder|doch|please|just|again))*"
 _FORGET = regex(
@@ -161,8 +167,8 @@ _FORGET = regex(
     rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|"
     rf"über|about) )|"
     rf"(?:lösche?|streiche?|entferne?|wirf|nimm|vergiss|delete|erase|remove|wipe|drop|forget){_SOFT}"
-    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) |(?:everything|all|"
-    rf"anything)(?: that)? you )|"
+    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) )|"
+    rf"(?:delete|erase|remove|wipe|drop|forget){_SOFT} (?:everything|all|anything|whatever)(?: that)? {_YOU_HAVE}|"
     rf"(?:lösche?|streiche?|entferne?){_SOFT} (?:alles (?:zu|über) {_MINE}|das mit (?!de[rmn]\b|eine|diese))|"
     rf"(?:delete|erase|remove|wipe|drop) (?:{_TOLD}|everything (?:about|on) {_MINE}))|"
     # German puts the verb last, after its object.
@@ -180,7 +186,8 @@ _FORGET = regex(
     r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|"
     r"thanks|danke)\b))|"
     r"\b(?:forget|vergiss) (?:that|this|it|das|es|dies)(?: again| wieder)?,? (?:please|bitte)\b|"
-    r"\bforget (?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
+    r"(?<!n['’]t )(?<!\bnot )(?<!never )\bforget "
+    r"(?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
     re.I,
 )
 _NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.I)
@@ -207,8 +214,9 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Return whether the person says it in their own words; checked in this order because hardly any message says it
-    at all.
+    """Return whether the person says it in their own words.
+
+    Authors are separated last: hardly any message contains such words at all.
     """
     shown = message[:MAX_CHARS]
     if not says(shown):

@@ -198,15 +198,12 @@ def answer(
 def _work_aside(memory: Memory) -> None:
     """Start work that hooks leave undone: judging exchanges, and embedding if that costs nothing."""
     group = memory.group
-    if group.has("facts") and group.lessons.unjudged(1):
-        _spawn_upkeep(memory, "learn")
-    if group.resources.embeds_here:
-        _spawn_upkeep(memory, "index")
-
-
-def _spawn_upkeep(memory: Memory, job: str) -> None:
-    """Run one job of upkeep in a detached process."""
-    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", job]
+    learn = group.has("facts") and group.lessons.unjudged(1)
+    # In one process: of two, the second would find the first one's lock and end.
+    jobs = [*(["learn"] if learn else []), *(["index"] if group.resources.embeds_here else [])]
+    if not jobs:
+        return
+    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", *jobs]
     silent = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
     with suppress(OSError, NotImplementedError):
         os.posix_spawnp(

@@ -181,8 +181,9 @@ class Learner:
 
 
 def _own(lesson: Lesson, said: Features) -> bool:
-    """Return whether a lesson is the person's or adds nothing to their words: others' lessons they cannot activate."""
-    return lesson.origin in ("owner", "user") or features(_bare(lesson.lesson)).stems <= said.stems
+    """Return whether a lesson is certainly the person's, or adds nothing to their words."""
+    surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
+    return surely or features(_bare(lesson.lesson)).stems <= said.stems
 
 
 def held(lessons: LessonTable) -> list[Lesson]:

@@ -495,7 +495,8 @@ class Memory:
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
         """Append one line to today's log (a shared scope has its own); it is on disk when this returns.
 
-        A line of an agent or of others that reads like an attack becomes an entry that is held for review.
+        The content may begin with its tag and importance, `[decision|i=0.9] …`. A line of an agent or of others that
+        reads like an attack becomes an entry that is held for review.
         """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
@@ -505,7 +506,9 @@ class Memory:
         self.group.refuse_decided(admitted.text)
         if held := self.group.hold_attack(admitted.text):
             return Written("", 0, admitted.redacted, held)
-        line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
+        text, typed, weight = (admitted.text, tag, None) if tag else log.typed_label(admitted.text)
+        importance = weight if importance is None else importance
+        line = log.format_line(text, typed, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
         number = append_line(path, line, log.header(today))

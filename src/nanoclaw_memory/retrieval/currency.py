@@ -75,7 +75,7 @@ class Currency:
         """Return the day on which it was said; empty for a day in the future, which a wrong clock produced."""
         # It may already be tomorrow in the person's time zone.
         said = stored.passage.said
-        return said if said <= (self.today() + timedelta(days=1)).isoformat() else ""
+        return said if not said or said <= (self.today() + timedelta(days=1)).isoformat() else ""
 
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
         """Return whether one statement was certainly made after the other; on one day, times or log positions
@@ -86,7 +86,7 @@ class Currency:
         """
         if not statement_of(one) and not gives_another_value(other, one):
             return False
-        if self._stood_there(one):
+        if one.passage.stood:
             return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
@@ -96,15 +96,6 @@ class Currency:
         if one.passage.kind == other.passage.kind == "line" and one.document_id == other.document_id:
             return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
-
-    def _stood_there(self, one: StoredPassage) -> bool:
-        """Return whether it is an undated line that its page had when first read: it may be older than anything."""
-        if one.passage.day or not one.passage.seen:
-            return False
-        first = self._passages.search.unchanged(
-            ("first read", one.document_id), self._passages.first_read, one.document_id
-        )
-        return one.passage.seen <= first
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """Return the passages with these ids."""

@@ -22,13 +22,13 @@ from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, sentences, stem, words
 from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
-_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+", re.IGNORECASE)
+_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\\s+(?!\\d)", re.IGNORECASE)
 LEADING = 2  # telling words at the start of a statement that name its subject
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
@@ -124,15 +124,21 @@ def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def corrects(message: str, answer: str) -> bool:
-    """Return whether a message calls the previous answer wrong: plainly, or with "no" to an answer that was no
-    question.
-    """
+    """Return whether a message calls the previous answer wrong: plainly, or with "no" if that was no question."""
+    says_so, denies = _objection(message)
+    return says_so or (denies and not answer.rstrip().endswith("?"))
+
+
+@bounded(1024 * 1024)
+def _objection(message: str) -> tuple[bool, bool]:
+    """Return whether a message calls something wrong, and whether it begins with "no" and states something."""
     from nanoclaw_memory.lessons import corrections  # a cold hook may not need it
 
-    if any(found.kind == "wrong" for found in corrections.find(message)):
-        return True
+    says_so = any(found.kind == "wrong" for found in corrections.find(message))
     denied = _DENIAL.match(message)
-    return bool(denied and stated_in(message[denied.end() :])) and not answer.rstrip().endswith("?")
+    # "No, thanks. I have to leave" says something about something else.
+    first = next(iter(sentences(message[denied.end() :])), "") if denied else ""
+    return says_so, bool(stated_in(first))
 
 
 def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
@@ -213,9 +219,18 @@ def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
     """Return whether a statement repeats another one, or says less ("run the tests" after how they are run)."""
     if older.passage.speaker == "Agent":
         return answers_alike(older, newer)
+    if older.passage.kind == "fact" and _has_its_value(older, newer):
+        return True
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
     named = after.names - before.stems  # a name elsewhere in the sentence is another value
     return (same_statement(before, after) and not named) or restates(before, after)
+
+
+def _has_its_value(fact: StoredPassage, newer: StoredPassage) -> bool:
+    """Whether a statement has the value of a fact and says of nothing that it changed: the line it was read from."""
+    value = set(words(fact.passage.text.partition(": ")[2]))
+    text = statement_of(newer)
+    return bool(value) and value <= set(words(text)) and not says_change(text)
 
 
 def is_copy(stored: StoredPassage) -> bool:

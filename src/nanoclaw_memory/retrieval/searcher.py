@@ -205,15 +205,16 @@ class Searcher:
         fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held, pool.unknown)
         beside = ranking.neighbour_boost(fused, pool.places)
         about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
-        scores = {
-            key: (fused.get(key, 0.0) + beside.get(key, 0.0))
-            * (1 + ranking.SPEAKER if about and place.speaker == about else 1)
-            * (1 + ranking.OF_THE_DAY if key in pool.of_days else 1)
-            for key, place in pool.places.items()
-        }
+        scores = {key: fused.get(key, 0.0) + beside.get(key, 0.0) for key in pool.places}
+        if about:
+            of_speaker = (key for key, place in pool.places.items() if place.speaker == about)
+            scores |= {key: scores[key] * (1 + ranking.SPEAKER) for key in of_speaker}
+        scores |= {key: scores[key] * (1 + ranking.OF_THE_DAY) for key in pool.of_days & scores.keys()}
         scores |= ranking.by_day(scores, pool.told, pool.only_days)
         # At the same score a passage that shares a word comes first.
-        best = sorted(scores, key=lambda key: (-scores[key], -pool.keyword.get(key, 0.0), key))
+        best = sorted(scores)
+        best.sort(key=lambda key: pool.keyword.get(key, 0.0), reverse=True)
+        best.sort(key=scores.__getitem__, reverse=True)
         best = best[: max(CONSIDERED, question.limit)]
         stored = self.index.passages.search.load(best)
         found = []
@@ -330,11 +331,12 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     is the same as the line that it was read from.
     """
     copied = any(one.stored.path.startswith(WORKING_MEMORY) for one in ranked)
-    if not copied and len({one.stored.source for one in ranked}) < 2:
+    others: dict[str, list[tuple[str, Candidate]]] = {one.stored.source: [] for one in ranked}
+    if not copied and len(others) < 2:
         return list(ranked)
-    kept: list[tuple[str, str, Candidate]] = []
-    # sources of the kept texts of more than a few words
-    repeated: dict[tuple[str, str], int] = {}
+    kept: list[Candidate] = []
+    # For each text of more than a few words in a source: how many of other sources were kept before it, and itself.
+    repeated: dict[tuple[str, str], tuple[int, Candidate]] = {}
     lines = {
         f"{one.stored.path}:{number}": one
         for one in ranked
@@ -345,10 +347,14 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
         passage, source = candidate.stored.passage, candidate.stored.source
         text = _plain_line(passage.text) if passage.kind == "line" else _plain(body_of(passage))
         # Within one source only a word-for-word repetition is the same, unless it is a mere "thanks".
-        before = repeated.get((source, text), len(kept))
+        before, again = repeated.get((source, text), (len(others[source]), None))
         same = lines.get(passage.reference) or next(
-            (one for of, other, one in kept[:before] if of != source and _same(question, text, other)),
-            kept[before][2] if before < len(kept) else None,
+            (
+                one
+                for other, one in others[source][:before]
+                if (text in other or other in text) and _same(question, text, other)
+            ),
+            again,
         )
         if same is not None:
             # A fact has no project: it counts as the line does that it was read from.
@@ -356,9 +362,12 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
             same.score = max(same.score, candidate.score * share)
         else:
             if text.count(" ") > SHORTEST:
-                repeated[source, text] = len(kept)
-            kept.append((source, text, candidate))
-    return sorted((candidate for _, _, candidate in kept), key=lambda candidate: -candidate.score)
+                repeated[source, text] = before, candidate
+            kept.append(candidate)
+            for name, of_others in others.items():
+                if name != source:
+                    of_others.append((text, candidate))
+    return sorted(kept, key=lambda candidate: -candidate.score)
 
 
 @bounded(4 * 1024 * 1024)
@@ -377,9 +386,8 @@ def _preference(one: Candidate) -> int:
 
 
 def _same(question: str, one: str, other: str) -> bool:
+    """Whether two texts, of which one contains the other, are the same statement."""
     shorter, longer = (one, other) if len(one) < len(other) else (other, one)
-    if shorter not in longer:
-        return False
     if len(shorter) == len(longer):
         return True
     if shorter.count(" ") <= SHORTEST:

@@ -290,7 +290,8 @@ class PassageSearch:
         state = self._unchanged_since()
         if state is None:
             return self._read(wanted)
-        found = {number: one for number in wanted if (one := _KEPT.get((state, number))) is not None}
+        kept = _KEPT.several([(state, number) for number in wanted])
+        found = {one.id: one for one in kept if one is not None}
         if missing := wanted - found.keys():
             for number, one in self._read(missing).items():
                 _KEPT.put((state, number), one)
@@ -334,9 +335,10 @@ class PassageSearch:
                 scores[number] = scores.get(number, 0.0) + score
         for number in excluded:
             scores.pop(number, None)
-        least = sorted(scores.values(), reverse=True)[:limit][-1:]
-        best = [(number, score) for number, score in scores.items() if score >= least[0]]
-        return sorted(best, key=lambda one: (-one[1], one[0]))[:limit]
+        if len(scores) > limit:
+            least = sorted(scores.values(), reverse=True)[limit - 1]
+            scores = {number: score for number, score in scores.items() if score >= least}
+        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
     def _scores(self, term: str) -> tuple[array[Any], ...]:
         """Return the passages that contain a term, and its score in each; empty for a common term."""
@@ -370,8 +372,8 @@ class PassageSearch:
         """Return the positions of these passages, and the chosen turns up to `reach` positions around a turn."""
         state = self._unchanged_since()
         wanted = set(ids)
-        kept = {one: _KEPT.get((state, one, Place)) for one in wanted} if state else {}
-        found = [place for place in kept.values() if place is not None]
+        kept = _KEPT.several([(state, one, Place) for one in wanted]) if state else []
+        found = [place for place in kept if place is not None]
         missing = wanted.difference(place.id for place in found)
         if missing:
             found += (read := self._places(missing, reach, chosen))

@@ -161,7 +161,7 @@ class Passages:
         Unchanged log lines and items stay, and every text keeps the day on which it was first seen.
         """
         with self.database.transaction():
-            standing = self._standing(file)
+            standing, edited = self._standing(file), self._is_edited(file)
             self.database.execute(
                 "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
                 " VALUES ('files', :path, :size, :mtime_ns, :fingerprint, :chunking, :skipped)"
@@ -177,14 +177,23 @@ class Passages:
             params = {"document": document, "numbers": json.dumps(numbers)}
             gone = self._remove(others, params, self._next_generation())
             for position, (new, number) in enumerate(zip(passages, numbers, strict=True)):
-                known = seen.get(new.passage.text) if new.passage.seen else None
                 if number:
                     self._move(number, position, new.passage)
-                elif known:
-                    self._insert(document, position, replace(new, passage=replace(new.passage, seen=known)))
-                else:
-                    self._insert(document, position, new)
+                    continue
+                if new.passage.seen:
+                    first, stood = seen.get(new.passage.text, (new.passage.seen, not edited))
+                    new = replace(new, passage=replace(new.passage, seen=first, stood=stood))
+                self._insert(document, position, new)
             self._drop_words(gone)
+
+    def _is_edited(self, file: FileRow) -> bool:
+        """Whether a file had passages before, and has another text now."""
+        sql = (
+            "SELECT fingerprint FROM documents d WHERE source = 'files' AND name = :path"
+            " AND EXISTS (SELECT 1 FROM passages WHERE document_id = d.id)"
+        )
+        rows = self.database.query(sql, {"path": file.path})
+        return any(fingerprint != file.fingerprint for (fingerprint,) in rows)
 
     def _standing(self, file: FileRow) -> dict[tuple[Any, ...], int]:
         """Return the log lines and items of a file that were cut as they are now, by their stored content."""
@@ -202,16 +211,13 @@ class Passages:
             {"position": position, "start": passage.start_line, "end": passage.end_line, "id": number},
         )
 
-    def _first_seen(self, document: int) -> dict[str, str]:
+    def _first_seen(self, document: int) -> dict[str, tuple[str, bool]]:
         sql = (
-            "SELECT text, min(seen) FROM passages WHERE document_id = :document AND seen <> '' GROUP BY text"
+            "SELECT text, min(seen), max(stood) FROM passages WHERE document_id = :document AND seen <> ''"
+            " GROUP BY text"
         )
-        return dict(self.database.query(sql, {"document": document}))
-
-    def first_read(self, document: int) -> str:
-        """Return the day on which a page was first read; empty if all its lines have days."""
-        sql = "SELECT coalesce(min(seen), '') FROM passages WHERE document_id = :document AND seen <> ''"
-        return str(self.database.query(sql, {"document": document})[0][0])
+        rows = self.database.query(sql, {"document": document})
+        return {text: (seen, bool(stood)) for text, seen, stood in rows}
 
     def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
         """Record that a file has another time but the same content."""

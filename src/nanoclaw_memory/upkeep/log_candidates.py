@@ -70,8 +70,8 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Return the most trusted origin of the lines."""
-        return min((line.origin for line in self.lines), key=ORIGINS.index)
+        """Return the author of the wording that is proposed."""
+        return self.best.origin
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _join(group_of: list[int], one: int, other: int) -> None:
 
 
 def _scored(lines: list[DatedLine], uses: dict[tuple[str, int], int]) -> PromotionCandidate:
-    best = max(lines, key=lambda line: (line.importance, line.day, line.number))
+    best = max(lines, key=lambda line: (line.importance, -ORIGINS.index(line.origin), line.day, line.number))
     others = sorted((line for line in lines if line is not best), key=lambda line: (line.day, line.number))
     days = {line.day for line in lines}
     wordings = {fingerprint(line.text.casefold()) for line in lines}

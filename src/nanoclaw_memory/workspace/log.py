@@ -146,6 +146,20 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
     )
 
 
+def typed_label(text: str) -> tuple[str, str, float | None]:
+    """A text without the `[decision|i=0.9]` that it begins with, its tag and importance; other labels stay text."""
+    bullet = _BULLET.match(text)
+    rest = bullet["rest"] if bullet else text
+    label = _LABEL.match(rest)
+    if not label or not label["tag"] or not rest[label.start("text") - 1].isspace():
+        return text, "", None
+    extra = label["extra"] or ""
+    importance = (
+        _importance(extra) if "|" not in extra else None
+    )  # a mark says who wrote it, or for what project
+    return (text, "", None) if importance is None else (label["text"], label["tag"], importance)
+
+
 def without_marks(text: str) -> tuple[str, str, str]:
     """Return a line's text without its marks of project and origin, its origin and its project."""
     label = _BRACKETS.match(text)

@@ -26,13 +26,13 @@ OF_ORIGIN = click.option("--origin", default="", help="All that wait from this o
 
 
 @command("upkeep", cls=Command)
-@click.argument("job", required=False, default="")
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option("--dry-run", is_flag=True, help="Report what would change; change nothing.")
 @click.option("--due", is_flag=True, help="Only jobs whose time has come, as cron does.")
 @click.option("--all-groups", is_flag=True, help="In every group of the home.")
-def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool) -> None:
-    """Keep memory healthy: read facts from logs, cool, archive, propose, index. JOB names one job;
-    `status` shows all of them with their last and next runs.
+def upkeep(caller: Caller, jobs: tuple[str, ...], dry_run: bool, due: bool, all_groups: bool) -> None:
+    """Keep memory healthy: read facts from logs, cool, archive, propose, index. JOBs are run in the order
+    in which they are named; `status` shows all of them with their last and next runs.
 
     Exit 1 when a job failed.
 
@@ -43,7 +43,7 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     ncm upkeep --due --all-groups
     """
     with caller.memory() as memory:
-        if job == "status":
+        if jobs == ("status",):
             states = memory.upkeep.status()
             return caller.show(Output({"jobs": states}, map(_state_line, states)))
         if all_groups:
@@ -53,7 +53,8 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     for name in groups:
         try:
             with caller.memory(new=True, group=name) as memory:
-                runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
+                for job in jobs or ("",):
+                    runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
         except NanoClawError as error:
             if not all_groups:
                 raise
