@@ -28,7 +28,7 @@ from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
-_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\\s+(?!\\d)", re.IGNORECASE)
+_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
 LEADING = 2  # telling words at the start of a statement that name its subject
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
