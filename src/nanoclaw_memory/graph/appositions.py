@@ -69,7 +69,7 @@ def _owned(sentence: str, user: str) -> Iterator[Triple]:
 
 
 def several_of(sentence: str, user: str) -> Iterator[Triple]:
-    """Read "our kids are Lotte and Bram", "my two cats, Miso and Tofu": relatives or pets, if all are names."""
+    """Return relatives or pets from "our kids are Lotte and Bram", "my two cats, Miso and Tofu", if all are names."""
     match = _SEVERAL.search(sentence.rstrip(" .!"))
     if match is None or not is_several(match["what"]):
         return

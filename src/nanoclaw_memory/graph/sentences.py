@@ -495,7 +495,7 @@ def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
 
 
 def _goes_on_alike(after: str, other: str) -> bool:
-    """Return whether two list items begin alike: "for auth", "for search"; "with Ana" begins no list."""
+    """Return whether two items of a list continue alike: "for auth", "as a cache"; "with Anna" begins no list."""
     first, second = after.split(" ")[0], other.split(" ")[0]
     return first == second or not (first in _BESIDE or second in _BESIDE or second.startswith("("))
 

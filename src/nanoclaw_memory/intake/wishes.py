@@ -214,10 +214,7 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Return whether the person says it in their own words.
-
-    Authors are separated last: hardly any message contains such words at all.
-    """
+    """Return whether the person says it in their own words; checked last because hardly any message says it at all."""
     shown = message[:MAX_CHARS]
     if not says(shown):
         return False

@@ -199,7 +199,7 @@ def _work_aside(memory: Memory) -> None:
     """Start work that hooks leave undone: judging exchanges, and embedding if that costs nothing."""
     group = memory.group
     learn = group.has("facts") and group.lessons.unjudged(1)
-    # In one process: of two, the second would find the first one's lock and end.
+    # One process runs both: a second one would find the lock of the first and end.
     jobs = [*(["learn"] if learn else []), *(["index"] if group.resources.embeds_here else [])]
     if not jobs:
         return

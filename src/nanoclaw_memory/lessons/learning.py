@@ -181,7 +181,7 @@ class Learner:
 
 
 def _own(lesson: Lesson, said: Features) -> bool:
-    """Return whether a lesson is certainly the person's, or adds nothing to their words."""
+    """Return whether a lesson is certainly the person's or adds nothing to their words; only such are activated."""
     surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
     return surely or features(_bare(lesson.lesson)).stems <= said.stems
 

@@ -495,8 +495,8 @@ class Memory:
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
         """Append one line to today's log (a shared scope has its own); it is on disk when this returns.
 
-        The content may begin with its tag and importance, `[decision|i=0.9] …`. A line of an agent or of others that
-        reads like an attack becomes an entry that is held for review.
+        Content may begin with its tag and importance, `[decision|i=0.9] …`. A line of an agent or of others that reads
+        like an attack becomes an entry that is held for review.
         """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line

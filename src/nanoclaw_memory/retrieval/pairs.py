@@ -124,15 +124,15 @@ def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def corrects(message: str, answer: str) -> bool:
-    """Return whether a message calls the previous answer wrong: plainly, or with "no" if that was no question."""
+    """Return whether a message calls the answer before it wrong: plainly, or with "no" to what asks nothing."""
     says_so, denies = _objection(message)
     return says_so or (denies and not answer.rstrip().endswith("?"))
 
 
 @bounded(1024 * 1024)
 def _objection(message: str) -> tuple[bool, bool]:
-    """Return whether a message calls something wrong, and whether it begins with "no" and states something."""
-    from nanoclaw_memory.lessons import corrections  # a cold hook may not need it
+    """Return whether a message calls something wrong, and whether it states something after an initial "no"."""
+    from nanoclaw_memory.lessons import corrections  # a cold hook may have none
 
     says_so = any(found.kind == "wrong" for found in corrections.find(message))
     denied = _DENIAL.match(message)
@@ -227,7 +227,7 @@ def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def _has_its_value(fact: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a statement has the value of a fact and says of nothing that it changed: the line it was read from."""
+    """Return whether a statement contains a fact's value and reports no change, as the line it was read from does."""
     value = set(words(fact.passage.text.partition(": ")[2]))
     text = statement_of(newer)
     return bool(value) and value <= set(words(text)) and not says_change(text)

@@ -335,7 +335,7 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     if not copied and len(others) < 2:
         return list(ranked)
     kept: list[Candidate] = []
-    # For each text of more than a few words in a source: how many of other sources were kept before it, and itself.
+    # For each text of more than a few words: its candidate, and how many of other sources were kept before it.
     repeated: dict[tuple[str, str], tuple[int, Candidate]] = {}
     lines = {
         f"{one.stored.path}:{number}": one

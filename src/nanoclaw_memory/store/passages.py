@@ -187,7 +187,7 @@ class Passages:
             self._drop_words(gone)
 
     def _is_edited(self, file: FileRow) -> bool:
-        """Whether a file had passages before, and has another text now."""
+        """Return whether a file had passages before and has another text now."""
         sql = (
             "SELECT fingerprint FROM documents d WHERE source = 'files' AND name = :path"
             " AND EXISTS (SELECT 1 FROM passages WHERE document_id = d.id)"

@@ -33,7 +33,7 @@ class Passage(msgspec.Struct, frozen=True):
     priority: int = 0
     expires: str = ""
     seen: str = ""  # for an undated passage of a file: the day by which it was written
-    stood: bool = False  # it was there when the file was first read: it may be older than anything
+    stood: bool = False  # an undated passage that its file had when first read: it may be older than anything
 
     @property
     def said(self) -> str:

@@ -70,7 +70,7 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Return the author of the wording that is proposed."""
+        """Return the origin of the wording that is proposed."""
         return self.best.origin
 
     @property
