@@ -1,4 +1,4 @@
-"""What all operations on entries share: tables, audit log, domain files, access rules and limits per session."""
+"""Shared by all operations on entries: tables, audit log, domain files, access, and limits per session (stores, …)."""
 
 from __future__ import annotations
 
