@@ -96,7 +96,7 @@ class Spool(msgspec.Struct, frozen=True):
         return sum(record.kind == "answer" for record in self._records())
 
     def _records(self) -> Iterator[_Record]:
-        for path in (*self._taken(), self.folder / "spool.jsonl"):
+        for path in (*self._taken_files(), self.folder / "spool.jsonl"):
             try:
                 lines = path.read_text("utf-8", "replace").split("\n")
             except FileNotFoundError:  # none yet, or just archived by another process
@@ -123,7 +123,7 @@ class Spool(msgspec.Struct, frozen=True):
             if not lock_within(lock, wait):
                 return 0
             self._take(now)
-            taken = self._taken()
+            taken = self._taken_files()
             lines = [
                 _checked(line, check)
                 for path in taken
@@ -135,7 +135,7 @@ class Spool(msgspec.Struct, frozen=True):
             self._keep([line for _, pair in whole[limit:] for line in pair] + waiting, taken)
         return min(len(whole), limit)
 
-    def _taken(self) -> list[Path]:
+    def _taken_files(self) -> list[Path]:
         """Return the files to be archived, in the order of writing: a clock may have been set back."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []  # noqa: PTH208 - glob compiles a pattern
         return sorted((self.folder / name for name in names if name.startswith("taken-")), key=_written)
@@ -189,7 +189,7 @@ def answer_in(
     return _answer_after(said, last) if at and _is_younger(said[-1], at) else ""
 
 
-def asked_here(
+def turns_of_questions(
     said: Sequence[Utterance], questions: Iterable[str], spooled: Callable[[str], str]
 ) -> tuple[Utterance, ...]:
     """Return the turns of a transcript that are one of these questions or its answer."""

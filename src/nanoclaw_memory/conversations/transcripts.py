@@ -179,16 +179,16 @@ def _turn_of(record: dict[str, Any]) -> tuple[str, Utterance | None]:
     if isinstance(message, dict):
         hidden = any(record.get(mark) for mark in ("isMeta", "isSidechain", "isCompactSummary"))
         said = _text(record.get("type")) in _TURNS and not hidden
-        return "claude-code", _said(message, at) if said else None
+        return "claude-code", _utterance(message, at) if said else None
     if isinstance(payload, dict):
         spoken = record.get("type") == "response_item" and payload.get("type") == "message"
-        return "codex", _said(payload, at) if spoken else None
+        return "codex", _utterance(payload, at) if spoken else None
     if "role" not in record and record.get("type") in ("user", "gemini"):
-        return "gemini", _said({**record, "role": record["type"]}, at)
-    return "", _said(record, at or _text(record.get("created_at")))
+        return "gemini", _utterance({**record, "role": record["type"]}, at)
+    return "", _utterance(record, at or _text(record.get("created_at")))
 
 
-def _said(message: dict[str, Any], at: str) -> Utterance | None:
+def _utterance(message: dict[str, Any], at: str) -> Utterance | None:
     speaker = SPEAKERS.get(_text(message.get("role")).lower())
     if speaker is None:
         return None

@@ -168,7 +168,7 @@ class TokenAudit:
         names = {source.name for source in shown}
         entries_too = any(source.category in ("domains", "brief") for source in shown)
         found: list[Duplicate] = []
-        for one, other, alike in self._alike(list(self._statements(sources))):
+        for one, other, alike in self._similar_pairs(list(self._statements(sources))):
             places = [one, other]
             if _is_own_source(one, other) or _is_own_source(other, one):
                 continue
@@ -178,7 +178,7 @@ class TokenAudit:
             found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.sources))[:MOST_DUPLICATES]
 
-    def _alike(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
+    def _similar_pairs(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
         """Return pairs that say the same by their words, or in other words with the same numbers, names and denials."""
         seen = set()
         for one, other in _pairs(statements):

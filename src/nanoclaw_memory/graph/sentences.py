@@ -113,7 +113,7 @@ class SentenceReader(CopulaReader):
                 found += (replace(one, rule="apposition") for one in passing)
                 self.last = ""
                 continue
-            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_told(one)]
+            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_personal(one)]
             known = {(fold(one.subject), fold(one.object)) for one in triples}
             found += (
                 replace(one, rule="apposition")
@@ -125,7 +125,7 @@ class SentenceReader(CopulaReader):
                 self.last = "" if self.talk else only_name(sentence)
         return found
 
-    def _is_told(self, triple: Triple) -> bool:
+    def _is_personal(self, triple: Triple) -> bool:
         """Return whether a statement in conversation is about a person or a value, rather than the task at hand."""
         who, key, value = triple.subject, triple.predicate, triple.object
         if key in _PASSING or typed(who):

@@ -270,7 +270,7 @@ class Memory:
             found = self.group.retrieval.search(asked, corpus)
             if (chats := self.group.shared_chats) is not None and corpus in ("", "all"):
                 wanted = narrowed(chats.retrieval.filter_for(self.scope))
-                found = _with_said(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
+                found = _with_shared_hits(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -296,7 +296,9 @@ class Memory:
             said = chats.entries.search(
                 query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
             )
-            own = _with_said(own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit)
+            own = _with_shared_hits(
+                own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit
+            )
         return replace(own, took_ms=round((time.monotonic() - began) * 1000, 1))
 
     def recall(
@@ -669,7 +671,7 @@ class Memory:
         return notes
 
 
-def _with_said(found: Found, said: Found, limit: int) -> Found:
+def _with_shared_hits(found: Found, said: Found, limit: int) -> Found:
     """Append what shared chats said to the hits, marked and never ranked above them."""
     lowest = found.hits[-1].score if found.hits else 1.0
     marked = (replace(hit, shared=True, score=min(hit.score, lowest)) for hit in said.hits)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
-from nanoclaw_memory.memory.team_pages import COMMON, has_team, shown, synchronise, team_tables
+from nanoclaw_memory.memory.team_pages import COMMON, has_team, synchronise, synchronised, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.listing import Seen
 
 SPOOLED_AT_ONCE = 20  # exchanges that are archived before a question is answered
-HEARD_WITHIN = timedelta(hours=12)  # between a person's words and an agent storing them
+CONFIRM_WITHIN = timedelta(hours=12)  # between a person's words and an agent storing them
 
 
 class Group:
@@ -262,7 +262,7 @@ class Group:
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:
         """Read files that changed since the graph read them; yield what is still unread. The files are listed once."""
-        with shown(self, writes=False), self.resources.listing.kept():
+        with synchronised(self, writes=False), self.resources.listing.kept():
             yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
     def catch_up(self) -> None:
@@ -411,7 +411,7 @@ class Group:
     def index(self, rebuild: bool = False) -> Indexed:
         """Bring the search index up to date with everything it is built from."""
         self.require_group()
-        with shown(self, writes=False):
+        with synchronised(self, writes=False):
             done = self.retrieval.run(rebuild)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
@@ -471,9 +471,9 @@ class Group:
         from nanoclaw_memory.entries.entries import heard
 
         found = self.exchanges.of_session(self.scope.session_id) if self.scope.session_id else []
-        found = found or self.exchanges.recent(since=self._not_before())
+        found = found or self.exchanges.recent(since=self._confirm_since())
         messages = [one.user_message for one in found if one.private and one.origin == "user"]
-        return heard(content, *self._told_apart([*messages, *self.conversations.spool.asked()]))
+        return heard(content, *self._split_quoted([*messages, *self.conversations.spool.asked()]))
 
     def refuse_decided(self, text: str) -> None:
         """Refuse a text that a person rejected or that awaits review, here or in a shared chat, unless the owner
@@ -502,13 +502,13 @@ class Group:
             return
         from nanoclaw_memory.store.entries import EntryTable  # imported here: a hook seldom needs more
 
-        if EntryTable(self.database("entries")).suggested(self._not_before()):
-            self.entries.hear(*self._told_apart([exchange.user_message]), since=self._not_before())
+        if EntryTable(self.database("entries")).suggested(self._confirm_since()):
+            self.entries.hear(*self._split_quoted([exchange.user_message]), since=self._confirm_since())
 
-    def _not_before(self) -> str:
-        return stamp(self.clock.now() - HEARD_WITHIN)
+    def _confirm_since(self) -> str:
+        return stamp(self.clock.now() - CONFIRM_WITHIN)
 
-    def _told_apart(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
+    def _split_quoted(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
         """Split messages into what people wrote themselves and what they only quoted."""
         from nanoclaw_memory.intake.own_words import read
 

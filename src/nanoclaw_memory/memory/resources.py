@@ -306,7 +306,7 @@ def _open(store: Store, path: Path, name: str) -> Database:
     if store.url:
         return store.open(path, name)
     if name in ("facts", "continuity"):
-        return store.open(path, name, _taken_over(path, name), counted=True)
+        return store.open(path, name, _migration(path, name), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
@@ -314,7 +314,7 @@ def _open(store: Store, path: Path, name: str) -> Database:
     return store.open(path, name, durable=name == "entries", counted=name != "index")
 
 
-def _taken_over(path: Path, name: str) -> Adopt:
+def _migration(path: Path, name: str) -> Adopt:
     """Return the migration of a file of an older system or release, which also moves the rows of shared chats out of
     it.
     """

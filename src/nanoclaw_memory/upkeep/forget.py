@@ -126,7 +126,7 @@ class Forgetting:
         phrases = Phrases.asked(*self.group.intake.wordings(self.asked.text))
         if not phrases:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
-        if not any(_tells(word) for phrase in phrases.inside for word in phrase):
+        if not any(_is_distinctive(word) for phrase in phrases.inside for word in phrase):
             raise InvalidValue(
                 "the text is too short: nearly everything contains it",
                 "give the sentence that tells it, or a name with --entity",
@@ -310,6 +310,6 @@ class Forgetting:
         )
 
 
-def _tells(word: str) -> bool:
+def _is_distinctive(word: str) -> bool:
     """Return whether a single word can be a request to forget; in some scripts a character is a word."""
     return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

@@ -180,7 +180,7 @@ class _Round:
         try:
             found = sorted(theirs | mine | gone | waiting | lost)
             for path in counted("pages", found) if len(found) > MANY else found:
-                self._settle(path)
+                self._sync_page(path)
             _, last = self.table.head()
             state.cursor = last if last == cursor + self.puts else cursor
         finally:
@@ -226,7 +226,7 @@ class _Round:
     def _known(self, path: str) -> PageState:
         return self.state.pages.get(path) or PageState(0, "")
 
-    def _settle(self, path: str) -> None:
+    def _sync_page(self, path: str) -> None:
         """Synchronise one page; killed at any point, the next round ends the same way."""
         if not is_page(path):
             self.problems.append(f"{path[:200]!r} is no path of a page")

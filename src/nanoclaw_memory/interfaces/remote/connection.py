@@ -120,7 +120,7 @@ class Asking:
 
     def _work(self, *given: Any) -> None:
         try:
-            self._outcome.append(_asked(*given))
+            self._outcome.append(_request(*given))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self._outcome.append(error)
         self._alive.set()
@@ -145,7 +145,7 @@ def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float =
     return Asking(remote, method, path, body, wait=wait).answer()
 
 
-def _asked(
+def _request(
     remote: Remote,
     method: str,
     path: str,

@@ -42,7 +42,7 @@ REFUSED = (400, 404, 409, 413, 422)  # permanently: others would wait behind it
 
 def answer_from_server(request: Request) -> bytes:
     """Return the JSON to print for one hook; nothing when the server is away or anything is wrong."""
-    age = _age()
+    age = _seconds_since_start()
     event = parse(request.argument, read_input())
     began = time.monotonic() - age  # the client's time for its input does not count
     if event is None or event.payload.get("agent_type") == "":
@@ -51,8 +51,8 @@ def answer_from_server(request: Request) -> bytes:
     try:
         remote = load(home)
         scope = _scope(request, event)
-        asking = _asking(remote, scope, event) if remote and not is_away(home) else None
-        _note(home, scope, event)  # while the connection is made
+        asking = _start_request(remote, scope, event) if remote and not is_away(home) else None
+        _spool(home, scope, event)  # while the connection is made
         answer = _answered(asking, remote, began) if remote and asking else b""
     except ServerAway:
         note_away(home, True)
@@ -64,7 +64,7 @@ def answer_from_server(request: Request) -> bytes:
     return answer
 
 
-def _age() -> float:
+def _seconds_since_start() -> float:
     """Return the seconds since this process was started, or at least its CPU time if that is unknown."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
@@ -90,7 +90,7 @@ def _scope(request: Request, event: Event) -> Scope:
     return Scope(request.group, event.session or request.session, not request.shared, "agent", project)
 
 
-def _note(home: Path, scope: Scope, event: Event) -> None:
+def _spool(home: Path, scope: Scope, event: Event) -> None:
     """Spool a message or an answer; the server gets both together."""
     if event.kind in ("prompt", "asked"):
         text, kind = as_typed(event.text("prompt")), "prompt"
@@ -102,7 +102,7 @@ def _note(home: Path, scope: Scope, event: Event) -> None:
         RemoteSpool(home).note(scope, kind, text)
 
 
-def _asking(remote: Remote, scope: Scope, event: Event) -> Asking | None:
+def _start_request(remote: Remote, scope: Scope, event: Event) -> Asking | None:
     if event.kind in ("asked", "answer"):
         return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()

@@ -72,7 +72,7 @@ class Page:
         path = scope["path"]
         if path.startswith(("/static/", "/open/")) and scope["method"] in SAFE_METHODS:
             return None
-        session = self._given(headers)
+        session = self._session_cookie(headers)
         language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
         if not session or not self._sessions.is_valid(session):
             return _error(
@@ -83,7 +83,7 @@ class Page:
         scope[SESSION] = session
         return None
 
-    def _given(self, headers: Mapping[bytes, bytes]) -> str:
+    def _session_cookie(self, headers: Mapping[bytes, bytes]) -> str:
         try:
             cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
         except CookieError:
@@ -103,7 +103,7 @@ class Page:
 
     async def _leave(self, request: Request) -> Response:
         session = request.scope.get(SESSION, "")
-        asked = await _asked(request)
+        asked = await _web_request(request)
         if not session or not _is_genuine(asked, session):
             return _error(403, "The form is not of this page.", "reload the page", asked.language)
         self._sessions.end(session)
@@ -113,7 +113,7 @@ class Page:
 
     def _handler(self, screen: Screen) -> Any:
         async def handle(request: Request) -> Response:
-            asked = await _asked(request)
+            asked = await _web_request(request)
             try:
                 session = _session_of(request)
                 if request.method not in SAFE_METHODS and not _is_genuine(asked, session):
@@ -173,7 +173,7 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
     return _html(answer.template, {**common, **answer.values}, asked.language, answer.status, request)
 
 
-async def _asked(request: Request) -> WebRequest:
+async def _web_request(request: Request) -> WebRequest:
     values: dict[str, list[str]] = {name: request.query_params.getlist(name) for name in request.query_params}
     if request.method not in SAFE_METHODS:
         body = (await request.body()).decode("utf-8", "replace")
