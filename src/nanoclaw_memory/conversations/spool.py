@@ -87,7 +87,7 @@ class Spool(msgspec.Struct, frozen=True):
                 asked = (record.text, record.at) if record.kind == "prompt" else None
         return asked
 
-    def asked(self) -> list[str]:
+    def unanswered_messages(self) -> list[str]:
         """Return private messages that are not archived yet."""
         return [record.text for record in self._records() if record.private and record.kind == "prompt"]
 

@@ -39,11 +39,11 @@ class Admission:
         source: str = "",
         limited: bool = True,
         origin: str = "",
-        hear: Callable[[str], str] = lambda content: "",
+        find_source: Callable[[str], str] = lambda content: "",
     ) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file.
 
-        `origin` is set if somebody less trusted than the scope wrote the text. `hear` returns where the session
+        `origin` is set if somebody less trusted than the scope wrote the text. `find_source` returns where the session
         contains an agent's text: `said` by the person, or in what they had `pasted`.
         """
         draft, redacted = self._cleaned(draft, source)
@@ -54,7 +54,7 @@ class Admission:
         if by.origin in LESSER:
             draft = replace(draft, priority=rules.lower(draft.priority, "medium"))
         wishes = draft.type in BEHAVIORAL or draft.supersedes
-        heard = hear(draft.content) if by.origin == "agent" and wishes else ""
+        heard = find_source(draft.content) if by.origin == "agent" and wishes else ""
         with self._ledger.db.transaction():
             if limited:
                 self._ledger.spend("store")

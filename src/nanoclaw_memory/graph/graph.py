@@ -380,11 +380,11 @@ class KnowledgeGraph:
         """Return the exchanges or entries from which the graph has read something."""
         return self._ingest.mentions.paths(f"{source}/")
 
-    def said_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
+    def items_stated_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
         """Return the ids of the facts and relations that exchanges or entries state."""
         return self._ingest.items_of(paths)
 
-    def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
+    def items_on_lines(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
         """Return the ids of the facts and relations that a file states on these lines, counted from 0."""
         return self._ingest.items_on(path, text, lines)
 

@@ -85,7 +85,7 @@ class Retirement:
         own = self.facts.of(names, self._now())
         # A sentence that names several entities may be stored under another one.
         terms = terms_of(f"{old.value} {' '.join(names)}")[:MAX_TERMS]
-        others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
+        others = self.facts.stated_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
         others = [
             row for row in others if (self.sees_all or row.shared) and _names_any(row.item.value, names)
         ]

@@ -134,7 +134,7 @@ def _answer_here(
         from nanoclaw_memory.memory import Memory
 
         memory = Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
-        memory.group.resources.hurried = kind_of(request.argument) == "prompt"
+        memory.group.resources.defers_graph = kind_of(request.argument) == "prompt"
         patient = kind_of(request.argument) == "compact"
         memory.group.resources.wait_ms = COMPACTION_WAIT_MS if patient else WAIT_MS
         return memory

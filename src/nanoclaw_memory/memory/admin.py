@@ -245,7 +245,7 @@ class AdminPart:
 
         self._group.require_owner("lift a tombstone")
         wordings = self._group.intake.wordings(text)
-        return self._group.intake.allow(Phrases.asked(*wordings) | Phrases.met(wordings))
+        return self._group.intake.allow(Phrases.of_request(*wordings) | Phrases.of_rows(wordings))
 
     def kept_out(self) -> list[KeptOut]:
         """Count what is kept out, by day and reason; the texts themselves are stored nowhere."""

@@ -552,7 +552,7 @@ class Memory:
             expires=expires,
         )
         self.group.refuse_decided(draft.content)
-        stored = self.group.entries.store(draft, self.group.heard)
+        stored = self.group.entries.store(draft, self.group.source_in_session)
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )
@@ -581,10 +581,10 @@ class Memory:
         `agreed` receives the lines that would leave Markdown pages; unless it agrees, the pages stay as they are.
         A text that nothing contains is refused from now on only with `keep_out`.
         """
-        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+        from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
 
         self.group.require_owner("forget")
-        work = Forgetting(self.group.forget_targets(), Asked(id, entity, session, text))
+        work = Forgetting(self.group.forget_targets(), ForgetRequest(id, entity, session, text))
         if dry_run:
             return work.preview()
         done = work.carry_out(agreed or (lambda pages: False), checkpoints, keep_out)

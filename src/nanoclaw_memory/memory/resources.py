@@ -63,7 +63,9 @@ class Resources:
         self.resident = (
             False  # set by a long-lived server: only there is loading a model for turns worthwhile
         )
-        self.hurried = False  # set by a prompt's hook in its own process: the graph reads conversations later
+        self.defers_graph = (
+            False  # set by a prompt's hook in its own process: the graph reads conversations later
+        )
         # how long to wait for another writer; a hook sets it before anything is opened
         self.wait_ms: int | None = None
         self.embedder_used = False

@@ -19,7 +19,7 @@ from nanoclaw_memory.workspace.paths import GROUP_PAGE
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.store.database import Database
-    from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
+    from nanoclaw_memory.upkeep.mirror import Mirror, PageConflict
 
 C = TypeVar("C", bound=type)
 LOOK_SECONDS = 1.0
@@ -156,7 +156,7 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
     return [mirror_of(group.workspace, "", (COMMON, GROUP_PAGE)), beside, mirror_of(common, "-common")]
 
 
-def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:
+def _propose(group: Group, prefix: str, conflict: PageConflict) -> None:
     """Propose both texts of a conflict to a person; the page keeps the one that came first."""
     import difflib
 

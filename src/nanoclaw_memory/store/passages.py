@@ -64,7 +64,7 @@ class NewRow(msgspec.Struct, frozen=True):
     passages: tuple[NewPassage, ...] = ()
 
 
-class Coded(msgspec.Struct, frozen=True):
+class EncodedVector(msgspec.Struct, frozen=True):
     """A vector as stored: eight-bit integers and their scale."""
 
     fingerprint: bytes
@@ -356,7 +356,7 @@ class Passages:
         )
         return int(rows[0][0])
 
-    def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
+    def put_vectors(self, identity: str, coded: Sequence[EncodedVector]) -> None:
         """Store vectors; caches see them by their generation."""
         with self.database.transaction():
             self.database.execute(

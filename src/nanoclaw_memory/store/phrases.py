@@ -76,12 +76,12 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
     known: frozenset[str] = frozenset()
 
     @classmethod
-    def asked(cls, *texts: str) -> Phrases:
+    def of_request(cls, *texts: str) -> Phrases:
         """Return texts that a person named, found anywhere."""
         return cls(frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def met(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
+    def of_rows(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
         """Return texts of rows: found inside of others unless they are too short or too long for it."""
         known = {found for text in texts if (found := words_of(text))}
         inside = {found for found in known if SHORTEST <= len(found) <= longest}
@@ -93,7 +93,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return cls(whole=frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def spoken(cls, texts: Iterable[str]) -> Phrases:
+    def of_talk(cls, texts: Iterable[str]) -> Phrases:
         """Return texts from a conversation without small talk, or nobody could say "thank you" again."""
         known = {
             found

@@ -180,7 +180,7 @@ class TurnLifecycle:
             self.report_tools(calls)
         if not new:
             return Recorded(number, False, hidden + more)
-        self._attempt(lambda: self.context.hear(exchange), "suggestions not compared")
+        self._attempt(lambda: self.context.confirm_said(exchange), "suggestions not compared")
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0

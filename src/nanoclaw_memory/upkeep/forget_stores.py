@@ -215,7 +215,7 @@ class ForgetTargets:
                     if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
         if step == "graph":
-            self.group.intake.veil(self._is_revealing)
+            self.group.intake.fingerprint_names(self._is_revealing)
 
     def _is_revealing(self, name: str, texts: Sequence[str]) -> bool:
         names = {*self.wanted.names, *map(near_digest, self.wanted.names)}

@@ -37,21 +37,21 @@ PROPOSALS_PAGE = "proposals.md"
 def open_proposals(group: Group) -> list[Proposal]:
     """Return every open proposal: those that make room first, and within a kind those that read like an attack."""
     with suppress(StoreError):  # a read-only home lists what it has
-        for own in group.worlds("facts"):
+        for own in group.private_and_shared("facts"):
             propose_held(own)
-    found = [one for own in group.worlds("entries") for one in own.proposals.listed("open")]
+    found = [one for own in group.private_and_shared("entries") for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
     return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
 def count_open(group: Group) -> int:
     """Count the open proposals; write nothing."""
-    return sum(len(own.proposals.listed("open")) for own in group.worlds("entries"))
+    return sum(len(own.proposals.listed("open")) for own in group.private_and_shared("entries"))
 
 
 def holder(group: Group, proposal_id: str) -> Group:
     """Return the group itself or its shared chats, whichever has a proposal."""
-    return next((own for own in group.worlds("entries") if own.proposals.has(proposal_id)), group)
+    return next((own for own in group.private_and_shared("entries") if own.proposals.has(proposal_id)), group)
 
 
 def propose_held(group: Group) -> int:

@@ -19,7 +19,7 @@ from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, Sto
 from nanoclaw_memory.types import Exported, MergedIn
 from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
 from nanoclaw_memory.upkeep.sync_merge import (
-    Merged,
+    ImportedRows,
     conflicting_successors,
     conflicting_values,
     merge,
@@ -79,7 +79,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
     state = _load(group)
     done = MergedIn(problems=tuple(one for found in worlds.values() for one in found.problems))
     for world, store in _stores(group, [world for world, found in worlds.items() if found.signed]):
-        done = _Merging(group, world, store, state, worlds[world]).run(done)
+        done = _WorldImport(group, world, store, state, worlds[world]).run(done)
     if done.added.get("tombstones"):
         group.forget_again()
     for world, store in _stores(group):
@@ -139,7 +139,7 @@ def _removals(removed: Ids) -> dict[str, RemovalRecord]:
 # ---- import ----
 
 
-class _Merging:
+class _WorldImport:
     """The import of one world."""
 
     def __init__(
@@ -194,11 +194,13 @@ class _Merging:
         gone = self._gone("tombstones")
         new = [v[0] for name, v in self.found.records["tombstones"].items() if name not in {*known, *gone}]
         if new:
-            self.group.intake.bury([(one.name, one.slot, one.digest, one.text_fingerprint) for one in new])
+            self.group.intake.add_tombstones(
+                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in new]
+            )
             self.added["tombstones"] = len(new)
         allowed = [row.record for name, row in known.items() if name in self._new_removals("tombstones")]
         if allowed:
-            self.group.intake.unbury(
+            self.group.intake.remove_tombstones(
                 [(one.name, one.slot, one.digest, one.text_fingerprint) for one in allowed]
             )
 
@@ -352,9 +354,9 @@ class _Merging:
             self._put("proposals", name, one)
         return [one.id for one in new.values()]
 
-    def _merged(self, kind: str) -> Merged:
+    def _merged(self, kind: str) -> ImportedRows:
         known = self.state.known.get(f"{self.world}/{kind}", set())
-        return Merged(kind, self.rows[kind], self.came[kind], known)
+        return ImportedRows(kind, self.rows[kind], self.came[kind], known)
 
     def _accept(self, ended: Any) -> None:
         """Close open decisions on an entry that the person stored themselves elsewhere."""

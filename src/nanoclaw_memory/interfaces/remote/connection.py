@@ -99,7 +99,7 @@ def save(home: Path, remote: Remote) -> None:
     private.replace_json(home / REMOTE_FILE, remote)
 
 
-class Asking:
+class PendingRequest:
     """A request in its own thread: the resolution of a host name has no time limit."""
 
     def __init__(
@@ -142,7 +142,7 @@ class Asking:
 
 def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float = WAIT) -> Answer:
     """Return the server's answer; raise ServerAway without one."""
-    return Asking(remote, method, path, body, wait=wait).answer()
+    return PendingRequest(remote, method, path, body, wait=wait).answer()
 
 
 def _request(

@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.hooks import Event, parse, without_files
 from nanoclaw_memory.interfaces.remote.connection import (
     Answer,
-    Asking,
+    PendingRequest,
     Remote,
     ServerAway,
     is_away,
@@ -102,15 +102,15 @@ def _spool(home: Path, scope: Scope, event: Event) -> None:
         RemoteSpool(home).note(scope, kind, text)
 
 
-def _start_request(remote: Remote, scope: Scope, event: Event) -> Asking | None:
+def _start_request(remote: Remote, scope: Scope, event: Event) -> PendingRequest | None:
     if event.kind in ("asked", "answer"):
         return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()
     path = f"/api/v1/hooks/{quote(event.name, safe='')}?{query_of(scope)}"
-    return Asking(remote, "POST", path, body, ALIVE, HOOK_WAIT)
+    return PendingRequest(remote, "POST", path, body, ALIVE, HOOK_WAIT)
 
 
-def _answered(asking: Asking, remote: Remote, began: float) -> bytes:
+def _answered(asking: PendingRequest, remote: Remote, began: float) -> bytes:
     answer = asking.answer(spent=time.monotonic() - began + ENDING)
     _require_there(answer, remote)
     return answer.body if answer.status == 200 else b""
@@ -131,7 +131,7 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
             "at": stamp(spoken.at),
         }
         path = f"/api/v1/turns/after?{query_of(scope)}"
-        asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
+        asking = PendingRequest(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
         answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
         began = None  # it responds

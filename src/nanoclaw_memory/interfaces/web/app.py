@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused
 from nanoclaw_memory.interfaces.http.api import status_of
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, Screen, ScreenData, WebRequest
 from nanoclaw_memory.interfaces.web.screens import SCREENS
 from nanoclaw_memory.interfaces.web.sessions import SESSION_SECONDS, PageSessions, csrf_token
 from nanoclaw_memory.interfaces.web.templates import HERE, environment, language_of
@@ -151,14 +151,14 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
     answer = screen.answer(memory, asked)
     group = request.path_params.get("group", "")
     base = f"/g/{group}" if group else ""
-    if isinstance(answer, Moved):
+    if isinstance(answer, Redirection):
         query = urlencode(
             {name: value for name, value in (("done", answer.note), ("undo", answer.undo)) if value}
         )
         mark = "&" if "?" in answer.path else "?"
         place = base + (answer.path or "/") + (mark + query if query else "")
         return RedirectResponse(place, 303, headers=HEADERS)
-    if isinstance(answer, Sent):
+    if isinstance(answer, ScreenData):
         return JSONResponse(answer.data, headers={**HEADERS, "cache-control": "no-store"})
     common = {
         "base": base,

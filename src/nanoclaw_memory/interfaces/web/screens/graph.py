@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import NotFound
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, RenderedScreen, Screen, ScreenData, WebRequest
 from nanoclaw_memory.rendering import visible_line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SHOWN = 100
 STEPS = 25  # iterations of the layout
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> RenderedScreen:
     """Show an entity, or the warmest facts to begin with."""
     entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
     values: dict[str, Any] = {
@@ -28,11 +28,13 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
         "unknown": False,
     }
     if not entity:
-        return Shown("graph.html", {**values, "top": memory.graph.top(limit=50)})
+        return RenderedScreen("graph.html", {**values, "top": memory.graph.top(limit=50)})
     try:
         around = memory.graph.show(entity, depth, as_of or None)
     except NotFound:
-        return Shown("graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404)
+        return RenderedScreen(
+            "graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404
+        )
     history = memory.graph.history(entity)
     days = {moment[:10] for fact in history for moment in (fact.valid_from, fact.valid_to) if moment}
     values |= {
@@ -44,10 +46,10 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
         "aliases": memory.graph.aliases(entity),
         "days": [*sorted(days), f"{memory.clock.now():%Y-%m-%d}"],
     }
-    return Shown("graph.html", values)
+    return RenderedScreen("graph.html", values)
 
 
-def data(memory: Memory, asked: WebRequest) -> Sent:
+def data(memory: Memory, asked: WebRequest) -> ScreenData:
     """Return the neighbourhood with positions, for the drawing."""
     around = memory.graph.show(
         asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
@@ -65,12 +67,12 @@ def data(memory: Memory, asked: WebRequest) -> Sent:
         }
         for name, (x, y) in zip(names, places, strict=True)
     ]
-    return Sent(
+    return ScreenData(
         {"nodes": nodes, "edges": [(start, end, visible_line(word, 40)) for start, end, word in edges]}
     )
 
 
-def change(memory: Memory, asked: WebRequest) -> Moved:
+def change(memory: Memory, asked: WebRequest) -> Redirection:
     """Set, retire or reject a fact; relate or unrelate; name or merge."""
     entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
     graph = memory.graph
@@ -84,7 +86,7 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
         "unalias": lambda: graph.unalias(other),
     }
     asked.act(acts)()
-    return Moved(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
+    return Redirection(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
 
 
 def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:

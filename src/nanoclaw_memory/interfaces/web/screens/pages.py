@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import Conflict
-from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Answer, Redirection, RenderedScreen, Screen, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
 
 
-def listed(memory: Memory, asked: WebRequest) -> Shown:
+def listed(memory: Memory, asked: WebRequest) -> RenderedScreen:
     """List every file that contains the words of `q` in its name."""
     words = asked.text("q").casefold()
     found = [one for one in memory.workspace.files() if words in one.path.casefold()]
-    return Shown("pages.html", {**asked.slice(found), "query": asked.text("q")})
+    return RenderedScreen("pages.html", {**asked.slice(found), "query": asked.text("q")})
 
 
-def choose(memory: Memory, asked: WebRequest) -> Moved:
+def choose(memory: Memory, asked: WebRequest) -> Redirection:
     """Redirect to the page of a typed name."""
-    return Moved(f"/pages/{quote(asked.text('file'))}")
+    return Redirection(f"/pages/{quote(asked.text('file'))}")
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
+def show(memory: Memory, asked: WebRequest) -> RenderedScreen:
     """Show one page: rendered, by lines, as a form, or its versions."""
     page = memory.workspace.page(asked.text("file"))
     view = asked.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
@@ -40,7 +40,7 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
         values["version"] = memory.workspace.version(page.path, asked.text("version"))
         values["version_name"] = asked.text("version")
         values["diff"] = difference(values["version"].text, page.text)
-    return Shown("page.html", values)
+    return RenderedScreen("page.html", values)
 
 
 def save(memory: Memory, asked: WebRequest) -> Answer:
@@ -51,16 +51,16 @@ def save(memory: Memory, asked: WebRequest) -> Answer:
     except Conflict:
         now = memory.workspace.page(path)
         values = {"one": now, "given": given, "diff": difference(now.text, given)}
-        return Shown("conflict.html", values, 409)
-    return Moved(f"/pages/{quote(saved.path)}", "saved")
+        return RenderedScreen("conflict.html", values, 409)
+    return Redirection(f"/pages/{quote(saved.path)}", "saved")
 
 
-def restore(memory: Memory, asked: WebRequest) -> Moved:
+def restore(memory: Memory, asked: WebRequest) -> Redirection:
     """Make a version the page's text again; the replaced text is stored as a version."""
     path = asked.text("file")
     old = memory.workspace.version(path, asked.text("version"))
     memory.workspace.save_page(path, old.text, asked.text("fingerprint"))
-    return Moved(f"/pages/{quote(old.path)}", "saved")
+    return Redirection(f"/pages/{quote(old.path)}", "saved")
 
 
 def _with_line_ends(memory: Memory, asked: WebRequest) -> str:
