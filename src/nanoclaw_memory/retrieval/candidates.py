@@ -23,7 +23,7 @@ from nanoclaw_memory.retrieval.relevance import asks_about_the_past
 from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, folded, german_stem, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import language, words
+from nanoclaw_memory.text import STOP_WORDS, language, words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
@@ -407,7 +407,9 @@ def _rarity(count: int, total: int) -> float:
 
 def _known(passages: Passages, term: str, most: int, german: bool) -> list[tuple[int, str]]:
     """Return the term with its frequency; if it is unknown, compounds that contain it or the words it consists of."""
-    for form in dict.fromkeys((german_stem(term), term) if german else (term,)):
+    stemmed = german_stem(term) if german else term
+    # The stem of "andere" is the English "and".
+    for form in dict.fromkeys((term,) if stemmed in STOP_WORDS else (stemmed, term)):
         if count := passages.search.occurrences(form, most):
             return [(count, form)]
     if len(term) < _SHORTEST_PART or " " in term:

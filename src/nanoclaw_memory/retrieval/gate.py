@@ -35,7 +35,6 @@ ANSWERED = "answered"  # the feature of an answer to an earlier identical messag
 CENTRED = "centred"  # the feature of the similarity that exceeds that of unrelated texts
 NEAR, NEAREST = 0.3, 0.35  # thresholds of that feature, for a passage and for the best one
 LONG = 40  # words of a passage beyond which length does not make an answer likelier
-SHORT_QUESTION = 12  # maximal words of a short question
 FEW_PASSAGES, RARE = 3, 0.05  # maximal number, or share, of passages that contain what is asked about
 BEST = 3
 
@@ -104,11 +103,17 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         about, helpful, bool(helpful) and is_foreign(asked.text, helpful[0].candidate.stored.passage.text)
     )
     of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then gets an answer
-    conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
+    # Models know few languages, and the words of a short question say by themselves whether memory has them.
+    conceivable = of_days or (
+        helpful and (asked.need >= CONCEIVABLE or relevance.is_short_question(asked.text))
+    )
     likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage contains everything that is asked about it.
     least = HALF if about["past"] else NEARLY_ALL if about["known names"] else 1.0
-    asks = len(rarities) >= TELLING and not about["lines"]  # some sentence of a pasted text is always known
+    least_words = 1 if relevance.asks_for_own(asked.text) else TELLING
+    asks = (
+        len(rarities) >= least_words and not about["lines"]
+    )  # some sentence of a pasted text is always known
     if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:
@@ -121,7 +126,7 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
 def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Helpful]:
     """Return the passages with the rare names of a short question: it asks about those, whatever its other words."""
     names = relevance.names_in(text)
-    if not (names and text.rstrip().endswith("?") and len(text.split()) <= SHORT_QUESTION):
+    if not (names and relevance.is_short_question(text)):
         return []
     most = max(FEW_PASSAGES, RARE * pool.total)
     if not all(0 < pool.spread.get(name, 0) <= most for name in names):

@@ -33,6 +33,13 @@ _ASKS_ABOUT_THE_PAST = regex(
     r"ich (?:sagte|erwähnte)|du (?:sagtest|meintest))\b",
     re.IGNORECASE,
 )
+SHORT_QUESTION = 12  # words
+# "My", "our" in the languages that people ask in: a closed class.
+_OWN = frozenset(
+    "my our mein meine meinem meinen meiner meines unser unsere unserem unseren unserer unseres mi mis nuestra nuestras"
+    " nuestro nuestros mon ma mes notre nos mio mia miei mie nostra nostre nostri nostro meu meus minha minhas nosso"
+    " nossa mijn ons onze".split()
+)
 _SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
 _NAME = regex(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
@@ -90,6 +97,17 @@ def _scaled(value: float, least: float, full: float) -> float:
 def asks_about_the_past(message: str) -> bool:
     """Return whether a message asks what was said or done before."""
     return bool(_ASKS_ABOUT_THE_PAST.search(message))
+
+
+def is_short_question(message: str) -> bool:
+    """Return whether a message is one short question and nothing else."""
+    asked = message.strip()
+    return asked.endswith("?") and "\n" not in asked and len(asked.split()) <= SHORT_QUESTION
+
+
+def asks_for_own(message: str) -> bool:
+    """Return whether a message is a short question about something of the person's own, such as "my rate?"."""
+    return is_short_question(message) and not _OWN.isdisjoint(words(message))
 
 
 def names_in(message: str) -> set[str]:

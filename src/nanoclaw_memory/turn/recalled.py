@@ -12,6 +12,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.relevance import is_short_question
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.workspace.policies import POLICIES
@@ -95,7 +96,11 @@ class Recaller:
         cold, need = context.embedder is None, context.need(message)
         by_words = (context.without_embedder,) if cold else ()
         when = dates.when(message, moment.now.date())
-        if gated and need < CONCEIVABLE and not (moment.explain or when.only() or when.latest):
+        if (
+            gated
+            and need < CONCEIVABLE
+            and not (moment.explain or when.only() or when.latest or is_short_question(message))
+        ):
             return Recalled((), 0.0, (), by_words)  # the gate stays closed whatever is found
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
