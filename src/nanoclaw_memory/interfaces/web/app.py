@@ -168,7 +168,7 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
         "now": memory.clock.now(),
         "done": asked.text("done"),
         "undo": asked.text("undo"),
-        "asked": asked,
+        "request": asked,
     }
     return _html(answer.template, {**common, **answer.values}, asked.language, answer.status, request)
 

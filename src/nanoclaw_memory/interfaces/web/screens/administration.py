@@ -18,7 +18,7 @@ WHAT = ("text", "entity", "session", "id")
 # ---- home ----
 
 
-def home(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def home(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the overview and open proposals."""
     waiting = memory.upkeep.review()
     return RenderedScreen(
@@ -35,40 +35,40 @@ def home(memory: Memory, asked: WebRequest) -> RenderedScreen:
     )
 
 
-def health(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def health(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the check-up."""
     return RenderedScreen("health.html", {"findings": memory.doctor()})
 
 
-def run_upkeep(memory: Memory, asked: WebRequest) -> Redirection:
+def run_upkeep(memory: Memory, request: WebRequest) -> Redirection:
     """Run the jobs that are due."""
     memory.upkeep.run(due=True)
     return Redirection("/", "upkeep")
 
 
-def write(memory: Memory, asked: WebRequest) -> Redirection:
+def write(memory: Memory, request: WebRequest) -> Redirection:
     """Append a line to today's log."""
-    memory.write(asked.text("text"), asked.text("tag"))
+    memory.write(request.text("text"), request.text("tag"))
     return Redirection("/", "written")
 
 
 # ---- forget ----
 
 
-def forget_form(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def forget_form(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the form for forgetting."""
     return RenderedScreen(
-        "forget.html", {"what": asked.text("what") or "text", "name": asked.text("name"), "plan": None}
+        "forget.html", {"what": request.text("what") or "text", "name": request.text("name"), "plan": None}
     )
 
 
-def forget(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def forget(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the plan, store by store and page by page; carry it out only after it was shown and agreed to."""
-    what, name = asked.text("what"), asked.text("name")
+    what, name = request.text("what"), request.text("name")
     if what not in WHAT or not name:
         raise InvalidValue("nothing is named", "give a text, an entity, a session or an id")
-    agreed = asked.text("agreed") == "1"
-    keep_pages = asked.text("keep_pages") == "1"
+    agreed = request.text("agreed") == "1"
+    keep_pages = request.text("keep_pages") == "1"
     asked_for = {what: name}
     plan = memory.forget(**asked_for, dry_run=not agreed, agreed=lambda pages: not keep_pages)  # type: ignore[arg-type]
     return RenderedScreen("forget.html", {"what": what, "name": name, "plan": plan, "agreed": agreed})
@@ -77,7 +77,7 @@ def forget(memory: Memory, asked: WebRequest) -> RenderedScreen:
 # ---- groups and tasks ----
 
 
-def groups(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def groups(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the groups of the home, the chats that have an agent, and the scheduled tasks."""
     administers = memory.scope.group == MAIN_GROUP
     values: dict[str, Any] = {
@@ -85,51 +85,53 @@ def groups(memory: Memory, asked: WebRequest) -> RenderedScreen:
         "groups": memory.home.groups() if administers else [memory.scope.group],
         "chats": list(memory.host.state.groups.values()) if administers else [],
         "tasks": memory.host.tasks.all(),
-        "runs": memory.host.tasks.logs(asked.text("task")) if asked.text("task") else None,
-        "task": asked.text("task"),
+        "runs": memory.host.tasks.logs(request.text("task")) if request.text("task") else None,
+        "task": request.text("task"),
     }
     return RenderedScreen("groups.html", values)
 
 
-def add_task(memory: Memory, asked: WebRequest) -> Redirection:
+def add_task(memory: Memory, request: WebRequest) -> Redirection:
     """Schedule a task of this group."""
-    memory.host.tasks.add(asked.text("prompt"), asked.text("kind"), asked.text("value"))
+    memory.host.tasks.add(request.text("prompt"), request.text("kind"), request.text("value"))
     return Redirection("/groups", "saved")
 
 
-def change_task(memory: Memory, asked: WebRequest) -> Redirection:
+def change_task(memory: Memory, request: WebRequest) -> Redirection:
     """Pause, resume or remove a task."""
     tasks = memory.host.tasks
     acts = {"pause": tasks.pause, "resume": tasks.resume, "remove": tasks.remove}
-    asked.act(acts)(asked.text("id"))
+    request.act(acts)(request.text("id"))
     return Redirection("/groups", "changed")
 
 
 # ---- settings and audit ----
 
 
-def settings(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def settings(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show every setting whose key or description contains the words, with its value and origin."""
-    words = asked.text("q").casefold()
+    words = request.text("q").casefold()
     rows = [row for row in memory.admin.config_rows() if words in f"{row['key']} {row['about']}".casefold()]
-    return RenderedScreen("settings.html", {**asked.slice(rows), "query": asked.text("q")})
+    return RenderedScreen("settings.html", {**request.slice(rows), "query": request.text("q")})
 
 
-def change_setting(memory: Memory, asked: WebRequest) -> Redirection:
+def change_setting(memory: Memory, request: WebRequest) -> Redirection:
     """Change one setting."""
-    if asked.text("value") != SECRET:  # a credential is never shown, so it cannot have been edited
-        memory.admin.config_set(asked.text("key"), asked.text("value"))
+    if request.text("value") != SECRET:  # a credential is never shown, so it cannot have been edited
+        memory.admin.config_set(request.text("key"), request.text("value"))
     return Redirection("/settings", "saved")
 
 
-def audit(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def audit(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the last changes of entries."""
-    return RenderedScreen("audit.html", {**asked.slice(memory.entries.audit_records(1000)), "verdict": None})
+    return RenderedScreen(
+        "audit.html", {**request.slice(memory.entries.audit_records(1000)), "verdict": None}
+    )
 
 
-def verify(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def verify(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the same, and whether the log is intact."""
-    shown = audit(memory, asked)
+    shown = audit(memory, request)
     return RenderedScreen(shown.template, {**shown.values, "verdict": memory.entries.verify()})
 
 

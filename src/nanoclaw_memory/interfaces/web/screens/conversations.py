@@ -21,33 +21,34 @@ MOST_PAGES = 20
 SHOWN = 100  # of entries and of facts
 
 
-def sessions(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def sessions(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the sessions, newest first, or the hits of a search."""
-    query = asked.text("q")
+    query = request.text("q")
     said = memory.conversations.search(query, 20) if query else []
-    found = asked.slice(memory.conversations.sessions(MOST_SESSIONS))
+    found = request.slice(memory.conversations.sessions(MOST_SESSIONS))
     return RenderedScreen("conversations.html", {**found, "query": query, "said": said})
 
 
-def session(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def session(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the exchanges of one session."""
-    name = asked.text("session")
+    name = request.text("session")
     return RenderedScreen(
-        "conversation.html", {**asked.slice(memory.conversations.session(name)), "session": name}
+        "conversation.html", {**request.slice(memory.conversations.session(name)), "session": name}
     )
 
 
-def files(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def files(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show archived conversations, and the raw transcripts of this group's agent."""
     archives = memory.conversations.archives()[::-1]
     return RenderedScreen(
-        "transcripts.html", {**asked.slice(archives), "transcripts": memory.conversations.transcripts()[:100]}
+        "transcripts.html",
+        {**request.slice(archives), "transcripts": memory.conversations.transcripts()[:100]},
     )
 
 
-def inspect(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def inspect(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show the blocks for a message, and what was nearly chosen; nothing is recorded."""
-    message, name, project = (asked.text(name) for name in ("message", "session", "project"))
+    message, name, project = (request.text(name) for name in ("message", "session", "project"))
     values: dict[str, Any] = {"message": message, "session": name, "project": project, "turn": None}
     if message:
         with memory.for_session(name, project) as own:
@@ -55,9 +56,9 @@ def inspect(memory: Memory, asked: WebRequest) -> RenderedScreen:
     return RenderedScreen("turn.html", values)
 
 
-def timeline(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def timeline(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show log lines, conversations, entries and changed facts of one day."""
-    day = _day(asked.text("day")) if asked.text("day") else memory.clock.now().date()
+    day = _day(request.text("day")) if request.text("day") else memory.clock.now().date()
     first, last = _bounds(memory, day)
     talked = [
         one for one in memory.conversations.sessions(MOST_SESSIONS) if one.first <= last and one.last >= first
@@ -81,13 +82,13 @@ def timeline(memory: Memory, asked: WebRequest) -> RenderedScreen:
     )
 
 
-def changes(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def changes(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show what is different since a day or a checkpoint: pages, entries, facts."""
-    if name := asked.text("checkpoint"):
+    if name := request.text("checkpoint"):
         found = memory.workspace.compare_checkpoint(name)
         rows = [(one.path, one.kind, marked(one.diff)) for one in found]
         return RenderedScreen("changes.html", {"since": name, "pages": rows, "entries": [], "facts": []})
-    day = _day(asked.text("since"))
+    day = _day(request.text("since"))
     first, _ = _bounds(memory, day)
     return RenderedScreen(
         "changes.html",

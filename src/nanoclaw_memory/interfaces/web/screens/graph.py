@@ -17,9 +17,9 @@ SHOWN = 100
 STEPS = 25  # iterations of the layout
 
 
-def show(memory: Memory, asked: WebRequest) -> RenderedScreen:
+def show(memory: Memory, request: WebRequest) -> RenderedScreen:
     """Show an entity, or the warmest facts to begin with."""
-    entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
+    entity, as_of, depth = request.text("entity"), request.text("as_of"), request.number("depth", 1, 4) or 1
     values: dict[str, Any] = {
         "entity": entity,
         "as_of": as_of,
@@ -38,7 +38,7 @@ def show(memory: Memory, asked: WebRequest) -> RenderedScreen:
     history = memory.graph.history(entity)
     days = {moment[:10] for fact in history for moment in (fact.valid_from, fact.valid_to) if moment}
     values |= {
-        **asked.slice(around.relations),
+        **request.slice(around.relations),
         "around": around,
         "facts": around.facts.get(around.center, []),
         "label": around.labels.get(around.center, around.center),
@@ -49,10 +49,10 @@ def show(memory: Memory, asked: WebRequest) -> RenderedScreen:
     return RenderedScreen("graph.html", values)
 
 
-def data(memory: Memory, asked: WebRequest) -> ScreenData:
+def data(memory: Memory, request: WebRequest) -> ScreenData:
     """Return the neighbourhood with positions, for the drawing."""
     around = memory.graph.show(
-        asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
+        request.text("entity"), request.number("depth", 1, 4) or 1, request.text("as_of") or None
     )
     names = list(around.depths)
     number = {name: at for at, name in enumerate(names)}
@@ -72,12 +72,12 @@ def data(memory: Memory, asked: WebRequest) -> ScreenData:
     )
 
 
-def change(memory: Memory, asked: WebRequest) -> Redirection:
+def change(memory: Memory, request: WebRequest) -> Redirection:
     """Set, retire or reject a fact; relate or unrelate; name or merge."""
-    entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
+    entity, key, value, other = (request.text(name) for name in ("entity", "key", "value", "other"))
     graph = memory.graph
     acts: dict[str, Callable[[], object]] = {
-        "set": lambda: graph.upsert(entity, key, value, valid_from=asked.text("valid_from")),
+        "set": lambda: graph.upsert(entity, key, value, valid_from=request.text("valid_from")),
         "retire": lambda: graph.remove(entity, key, value),
         "reject": lambda: graph.reject(entity, key, value),
         "relate": lambda: graph.relate(entity, key, value),
@@ -85,8 +85,8 @@ def change(memory: Memory, asked: WebRequest) -> Redirection:
         "alias": lambda: graph.alias(other, entity),
         "unalias": lambda: graph.unalias(other),
     }
-    asked.act(acts)()
-    return Redirection(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
+    request.act(acts)()
+    return Redirection(f"/graph?entity={quote(request.text('shown') or entity)}", "changed")
 
 
 def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
