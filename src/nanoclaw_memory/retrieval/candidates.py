@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import msgspec
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
@@ -43,6 +45,12 @@ TELLING = 50  # vectors needed for a mean that represents unrelated texts
 COMPOUND = 0.5  # weight of a compound relative to its word, and of a part relative to its compound
 FOREIGN = 0.25  # share of the vector weight kept if the model does not know the question's language
 _SHORTEST_PART = 5
+# "How long", "wie hoch": the word asks for a value and names nothing.
+_DEGREE = regex(
+    r"\b(?:how|wie) (much|many|long|often|far|big|large|small|old|tall|high|low|deep|wide|heavy|late|early|soon|fast"
+    r"|expensive|hoch|viele?|lange?|oft|weit|groß|klein|alt|tief|breit|schwer|spät|früh|schnell|teuer)\b",
+    re.IGNORECASE,
+)
 
 
 class Pool(msgspec.Struct):
@@ -395,9 +403,10 @@ def _by_language(weights: tuple[float, float], question: str, model: Calibration
 def _subject_words(question: str) -> list[str]:
     """Return the words of a question that name its subject, if any do."""
     terms = terms_of(question)
-    if not asks_about_the_past(question):
-        return terms
-    return [term for term in terms if term not in SPOKEN] or terms
+    asking = {degree.casefold() for degree in _DEGREE.findall(question)}
+    if asks_about_the_past(question):
+        asking |= SPOKEN
+    return [term for term in terms if term not in asking] or terms
 
 
 def _rarity(count: int, total: int) -> float:
