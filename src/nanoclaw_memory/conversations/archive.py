@@ -160,7 +160,7 @@ def archives(
         return []
     paths = (path for path in place.glob("*.md") if not path.is_symlink() and seen(f"{folder}/{path.name}"))
     found = [_described(path, folder) for path in paths]
-    return [archived for _, archived in sorted((part, one) for part, one in found)]
+    return [archived for _, archived in sorted((part, archive) for part, archive in found)]
 
 
 # ---- marks ----

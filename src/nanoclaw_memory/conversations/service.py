@@ -103,10 +103,10 @@ class Conversations:
     def transcript_since(self, exchange_id: int, limit: int) -> Transcript:
         """Return at most `limit` exchanges of this session after a given one, as a transcript."""
         said = [
-            Utterance(speaker, text, one.timestamp)
-            for one in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
-            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
-            if one.id > exchange_id and text
+            Utterance(speaker, text, exchange.timestamp)
+            for exchange in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
+            for speaker, text in (("User", exchange.user_message), ("Agent", exchange.agent_response))
+            if exchange.id > exchange_id and text
         ]
         return Transcript(self.scope.session_id, "exchanges", tuple(said))
 
@@ -127,7 +127,9 @@ class Conversations:
             return found
         self._require_own(found, transcript)
         # A caller of a hook may name any session and file: only questions asked in this chat belong to it.
-        questions = [one.user_message for one in self.exchanges.of_session(found.session_id, private=False)]
+        questions = [
+            exchange.user_message for exchange in self.exchanges.of_session(found.session_id, private=False)
+        ]
         said = turns_of_questions(found.said, questions, lambda text: self._spooled(text)[0])
         if not said:
             raise no_transcript(transcript)
@@ -149,7 +151,9 @@ class Conversations:
             return visible(self.scope, path, self._shared_files)
 
         folders = (SHARED_TALKS, FOLDER)
-        return [one for folder in folders for one in archives(self.home, self.scope.group, folder, seen)]
+        return [
+            archive for folder in folders for archive in archives(self.home, self.scope.group, folder, seen)
+        ]
 
     def archive(self, transcript: Transcript) -> Archived | None:
         """Write the turns that no archive of the session contains yet; return None if there are none."""

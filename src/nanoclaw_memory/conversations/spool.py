@@ -181,7 +181,7 @@ def answer_in(
     """
     if not said:
         return ""
-    asked = [number for number, one in enumerate(said) if one.speaker == "User"]
+    asked = [number for number, turn in enumerate(said) if turn.speaker == "User"]
     for number in reversed(asked[-LOOKED_BACK:]):
         if _beginning(spooled(said[number].text[:COMPARED])) == _beginning(question):
             return _answer_after(said, number)
@@ -194,26 +194,26 @@ def turns_of_questions(
 ) -> tuple[Utterance, ...]:
     """Return the turns of a transcript that are one of these questions or its answer."""
     known, kept, inside = set(map(_beginning, questions)), [], False
-    for one in said:
-        if one.speaker == "User":
-            inside = _beginning(spooled(one.text[:COMPARED])) in known
+    for turn in said:
+        if turn.speaker == "User":
+            inside = _beginning(spooled(turn.text[:COMPARED])) in known
         if inside:
-            kept.append(one)
+            kept.append(turn)
     return tuple(kept)
 
 
 def _answer_after(said: Sequence[Utterance], number: int) -> str:
-    spoken = itertools.takewhile(lambda one: one.speaker == "Agent", said[number + 1 :])
-    return "\n\n".join(one.text for one in spoken)
+    spoken = itertools.takewhile(lambda turn: turn.speaker == "Agent", said[number + 1 :])
+    return "\n\n".join(turn.text for turn in spoken)
 
 
 def _beginning(text: str) -> str:
     return " ".join(text[:COMPARED].split())[: COMPARED // 2]
 
 
-def _is_younger(one: Utterance, at: datetime) -> bool:
+def _is_younger(turn: Utterance, at: datetime) -> bool:
     try:
-        return read_moment(one.at) >= at
+        return read_moment(turn.at) >= at
     except ValueError:  # for clients that write no time
         return False
 

@@ -43,7 +43,7 @@ def transcript_files(home: Home, group: str) -> list[TranscriptFile]:
         for path in files_below(own / below, ".jsonl"):
             if "subagents" not in path.relative_to(own).parts:
                 found.append(_described(path, own, source))
-    return sorted(found, key=lambda one: (one.modified_at, one.path), reverse=True)
+    return sorted(found, key=lambda transcript: (transcript.modified_at, transcript.path), reverse=True)
 
 
 def _described(path: Path, own: Path, source: str) -> TranscriptFile:

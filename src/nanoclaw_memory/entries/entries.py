@@ -178,7 +178,7 @@ class Entries:
                 return write_brief(EntryTable(db), wanted, limits, reader)
 
         brief = within_time(lambda: work({}), own.brief_timeout_ms / 1000)
-        if brief and (later := self._finder.overtaken([one.id for one in brief.entries])):
+        if brief and (later := self._finder.overtaken([brief_entry.id for brief_entry in brief.entries])):
             brief = within_time(lambda: work(later), own.brief_timeout_ms / 1000)
         if brief is None:
             note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"

@@ -190,7 +190,7 @@ def _is_persons(lesson: Lesson, said: Features) -> bool:
 
 def held_lessons(lessons: LessonTable) -> list[Lesson]:
     """Return the lessons that await a person's approval and steer nothing until then."""
-    return [one for one in lessons.all(("candidate",)) if one.why.startswith(HELD)]
+    return [lesson for lesson in lessons.all(("candidate",)) if lesson.why.startswith(HELD)]
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
@@ -230,7 +230,7 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
         sure = False
     else:
         short = alone and len(own.split()) <= PLAIN_WORDS
-        plain = [one for one in patterns if one.weight >= PLAIN_FROM] if short else []
+        plain = [correction for correction in patterns if correction.weight >= PLAIN_FROM] if short else []
         sure = sure and (bool(patterns) or not _is_no_correction(judge, own, before))
     if not (sure or plain or rule):
         return None
@@ -248,13 +248,13 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
 
 def _only_states_fact(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
     """Return whether it only states a fact, even if a pattern says that an answer was wrong."""
-    return not rule and all(one.kind == "wrong" for one in patterns) and works < below
+    return not rule and all(correction.kind == "wrong" for correction in patterns) and works < below
 
 
 def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states: bool) -> str:
     """Return why something was learnt, for people, and whether the previous answer was surely corrected."""
     found = ["states something"] if states else []
-    found += [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
+    found += [f"rule: {correction.kind} {correction.weight:.2f}" for correction in patterns[:1]]
     if rule and not patterns:
         found.append(f"says how to work {rule:.2f}")
     return "; ".join(found if corrects else [*found, NO_CORRECTION])
@@ -262,7 +262,7 @@ def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states
 
 def _contradicts(patterns: Sequence[Correction]) -> bool:
     """Return whether a pattern says that an answer was wrong, and not only how to work."""
-    return any(one.kind not in STANDING for one in patterns)
+    return any(correction.kind not in STANDING for correction in patterns)
 
 
 def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) -> float:
@@ -293,7 +293,9 @@ def _has_content(before: Exchange) -> bool:
 
 def _lasting_rules(found: Sequence[Correction]) -> list[Correction]:
     """Return the matches that are lasting rules for the work, whatever was said before."""
-    return [one for one in found if one.kind in STANDING and one.weight >= ACTIVE_FROM]
+    return [
+        correction for correction in found if correction.kind in STANDING and correction.weight >= ACTIVE_FROM
+    ]
 
 
 def _is_no_correction(judge: Judge, own: str, before: str) -> bool:

@@ -264,8 +264,8 @@ def status(group: Group) -> Status:
 
     home, private = group.home, group.scope.private
     administers = private and group.scope.group == MAIN_GROUP
-    found = [one for one in group.existing_databases() if one.exists()]
-    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda one: one.path)}
+    found = [database for database in group.existing_databases() if database.exists()]
+    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda database: database.path)}
     usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,

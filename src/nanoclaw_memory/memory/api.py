@@ -400,7 +400,7 @@ class Memory:
         path, first, last = self.group.archived(own)
         if last:
             moved = log.parse(self.get(path).text)
-            lines += [replace(one, path=path) for one in moved if first <= one.line <= last]
+            lines += [replace(line, path=path) for line in moved if first <= line.line <= last]
         return wanted, lines
 
     def boot(self, project: str = "", max_chars: Count = 0) -> Boot:

@@ -472,7 +472,9 @@ class Group:
 
         found = self.exchanges.of_session(self.scope.session_id) if self.scope.session_id else []
         found = found or self.exchanges.recent(since=self._confirm_since())
-        messages = [one.user_message for one in found if one.private and one.origin == "user"]
+        messages = [
+            exchange.user_message for exchange in found if exchange.private and exchange.origin == "user"
+        ]
         return source_in_messages(
             content, *self._split_quoted([*messages, *self.conversations.spool.unanswered_messages()])
         )
@@ -517,7 +519,9 @@ class Group:
         from nanoclaw_memory.intake.own_words import read
 
         found = [read(message, self.resources.judge) for message in messages]
-        return [one.text for one in found], [one.rest for one in found if one.rest]
+        return [own_words.text for own_words in found], [
+            own_words.rest for own_words in found if own_words.rest
+        ]
 
     def drain_spool(self, limit: int = 50, wait: float = 10.0) -> int:
         """Archive spooled exchanges, each in its own session; return how many.

@@ -98,8 +98,8 @@ def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
         return Mirrored(problems=("the database is away: pages may be old",))
     done: list[Mirrored] = []
     try:
-        for one in mirrors(group, author):
-            done.append(one.sync(looking=looking))
+        for mirror in mirrors(group, author):
+            done.append(mirror.sync(looking=looking))
         if looking:
             resources.pages_seen = time.monotonic()
     except NanoClawError as error:
@@ -114,7 +114,7 @@ def combined(found: Sequence[Mirrored]) -> Mirrored:
     """Combine the results of several mirrors."""
     names = ("pulled", "pushed", "merged", "deleted", "kept", "conflicts", "problems")
     summed: dict[str, Any] = {
-        name: sum((getattr(one, name) for one in found), start=() if name in names[5:] else 0)
+        name: sum((getattr(result, name) for result in found), start=() if name in names[5:] else 0)
         for name in names
     }
     return Mirrored(**summed)

@@ -47,7 +47,7 @@ class _Conversation:
         call.start()
         if message.get("method") == "initialize":
             call.join()
-        self._calls = [one for one in (*self._calls, call) if one.is_alive()]
+        self._calls = [thread for thread in (*self._calls, call) if thread.is_alive()]
 
     def end(self) -> None:
         """Wait for the outstanding answers."""

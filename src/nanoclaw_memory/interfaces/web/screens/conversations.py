@@ -61,9 +61,11 @@ def timeline(memory: Memory, request: WebRequest) -> RenderedScreen:
     day = _day(request.text("day")) if request.text("day") else memory.clock.now().date()
     first, last = _bounds(memory, day)
     talked = [
-        one for one in memory.conversations.sessions(MOST_SESSIONS) if one.first <= last and one.last >= first
+        session
+        for session in memory.conversations.sessions(MOST_SESSIONS)
+        if session.first <= last and session.last >= first
     ]
-    files = [one.path for one in memory.workspace.files()]
+    files = [file.path for file in memory.workspace.files()]
     days = [path[7:17] for path in files if path.startswith("memory/2") and len(path) == 20]
     return RenderedScreen(
         "timeline.html",

@@ -18,7 +18,7 @@ MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
 def listed(memory: Memory, request: WebRequest) -> RenderedScreen:
     """List every file that contains the words of `q` in its name."""
     words = request.text("q").casefold()
-    found = [one for one in memory.workspace.files() if words in one.path.casefold()]
+    found = [page for page in memory.workspace.files() if words in page.path.casefold()]
     return RenderedScreen("pages.html", {**request.slice(found), "query": request.text("q")})
 
 

@@ -28,8 +28,8 @@ _PLACE = re.compile(r"(.+\.md):(\d+)")
 def show(memory: Memory, request: WebRequest, problems: tuple[str, ...] = ()) -> RenderedScreen:
     """Show the open proposals, of one kind or of all."""
     waiting = memory.upkeep.review()
-    kinds = sorted({one.kind for one in waiting})
-    chosen = [one for one in waiting if request.text("kind") in ("", one.kind)]
+    kinds = sorted({proposal.kind for proposal in waiting})
+    chosen = [proposal for proposal in waiting if request.text("kind") in ("", proposal.kind)]
     found = request.slice(chosen)
     found["rows"] = [_card(memory, one) for one in found["rows"]]
     return RenderedScreen(
