@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 _MISSING: Any = object()
 _PLAIN = frozenset((str, int, bool, float, type(None)))
-_kept: list[Kept] = []
+_kept: list[BoundedCache] = []
 
 
-class Kept:
+class BoundedCache:
     """A cache with two generations: recently used results, and older ones, which are dropped first."""
 
     def __init__(self, most: int) -> None:
@@ -61,7 +61,7 @@ def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Cache the results of a function of texts, up to a number of bytes."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        kept = Kept(most)
+        kept = BoundedCache(most)
 
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> T:

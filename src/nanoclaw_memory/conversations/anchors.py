@@ -66,11 +66,11 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
     They are read from the archive each time, so that they survive between processes and vanish when forgotten.
     """
     found = []
-    for one in exchanges:
-        if now - moment_of(one.timestamp) > LIFETIME:
+    for exchange in exchanges:
+        if now - moment_of(exchange.timestamp) > LIFETIME:
             continue
-        stated = _stated(one.user_message, one.foreign_lines)
-        found += [Anchor(kind, weight, text, one.timestamp) for kind, weight, text in stated]
+        stated = _stated(exchange.user_message, exchange.foreign_lines)
+        found += [Anchor(kind, weight, text, exchange.timestamp) for kind, weight, text in stated]
     unique = {anchor.text.casefold(): anchor for anchor in found}
     return sorted(unique.values(), key=lambda anchor: (anchor.weight, anchor.at), reverse=True)[:MOST]
 

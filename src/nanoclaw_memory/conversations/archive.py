@@ -73,7 +73,7 @@ def archive(
     key = _key(transcript)
     masked, redacted = _admitted(intake, transcript.said)
     parts = _parts(home, group, key, known, folder)
-    fresh = _after(_archived_turns(home, group, parts), masked)
+    fresh = _new_turns(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
     given = intake.admit_or_none(transcript.title)
@@ -110,7 +110,9 @@ def unarchived(
 ) -> bool:
     """Return whether `archive` would write anything."""
     masked, _ = _admitted(intake, transcript.said)
-    return bool(_after(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked))
+    return bool(
+        _new_turns(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked)
+    )
 
 
 def _key(transcript: Transcript) -> str:
@@ -158,7 +160,7 @@ def archives(
         return []
     paths = (path for path in place.glob("*.md") if not path.is_symlink() and seen(f"{folder}/{path.name}"))
     found = [_described(path, folder) for path in paths]
-    return [archived for _, archived in sorted((part, one) for part, one in found)]
+    return [archived for _, archived in sorted((part, archive) for part, archive in found)]
 
 
 # ---- marks ----
@@ -282,7 +284,7 @@ def _joined(parts: Iterable[Sequence[Utterance]]) -> list[Utterance]:
     return joined
 
 
-def _after(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utterance]:
+def _new_turns(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utterance]:
     """Return the turns after the archived ones; the last archived turn may have grown since."""
     archived = [(turn.speaker, turn.text) for turn in before]
     spoken = [(turn.speaker, turn.text) for turn in said]

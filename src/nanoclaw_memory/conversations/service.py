@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in, asked_here
+from nanoclaw_memory.conversations.spool import (
+    MAX_TEXT,
+    Spool,
+    SpooledExchange,
+    answer_in,
+    turns_of_questions,
+)
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.intake.wishes import UNKEPT, is_unkept
@@ -97,10 +103,10 @@ class Conversations:
     def transcript_since(self, exchange_id: int, limit: int) -> Transcript:
         """Return at most `limit` exchanges of this session after a given one, as a transcript."""
         said = [
-            Utterance(speaker, text, one.timestamp)
-            for one in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
-            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
-            if one.id > exchange_id and text
+            Utterance(speaker, text, exchange.timestamp)
+            for exchange in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
+            for speaker, text in (("User", exchange.user_message), ("Agent", exchange.agent_response))
+            if exchange.id > exchange_id and text
         ]
         return Transcript(self.scope.session_id, "exchanges", tuple(said))
 
@@ -121,8 +127,10 @@ class Conversations:
             return found
         self._require_own(found, transcript)
         # A caller of a hook may name any session and file: only questions asked in this chat belong to it.
-        questions = [one.user_message for one in self.exchanges.of_session(found.session_id, private=False)]
-        said = asked_here(found.said, questions, lambda text: self._spooled(text)[0])
+        questions = [
+            exchange.user_message for exchange in self.exchanges.of_session(found.session_id, private=False)
+        ]
+        said = turns_of_questions(found.said, questions, lambda text: self._spooled(text)[0])
         if not said:
             raise no_transcript(transcript)
         return replace(found, said=said, title="")
@@ -143,7 +151,9 @@ class Conversations:
             return visible(self.scope, path, self._shared_files)
 
         folders = (SHARED_TALKS, FOLDER)
-        return [one for folder in folders for one in archives(self.home, self.scope.group, folder, seen)]
+        return [
+            archive for folder in folders for archive in archives(self.home, self.scope.group, folder, seen)
+        ]
 
     def archive(self, transcript: Transcript) -> Archived | None:
         """Write the turns that no archive of the session contains yet; return None if there are none."""
@@ -227,7 +237,7 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     best = max(range(len(parts)), key=lambda n: (_overlap(parts[n], wanted), -n))
     chosen = parts[best]
     if len(chosen) > limit:
-        return _telling_part(chosen, wanted, limit - 1, inside=best > 0)
+        return _informative_part(chosen, wanted, limit - 1, inside=best > 0)
     before, after = best - 1, best + 1
     while True:
         if after < len(parts) and len(chosen) + len(parts[after]) < limit:
@@ -239,7 +249,7 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     return ("… " if before >= 0 else "") + chosen
 
 
-def _telling_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> str:
+def _informative_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> str:
     """Return the most informative words of a sentence that fit: wanted words, and numbers and names beside them."""
     found = sentence.split(" ")
     worth = [_worth(word, wanted, first=not place) for place, word in enumerate(found)]

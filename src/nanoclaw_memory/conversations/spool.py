@@ -87,7 +87,7 @@ class Spool(msgspec.Struct, frozen=True):
                 asked = (record.text, record.at) if record.kind == "prompt" else None
         return asked
 
-    def asked(self) -> list[str]:
+    def unanswered_messages(self) -> list[str]:
         """Return private messages that are not archived yet."""
         return [record.text for record in self._records() if record.private and record.kind == "prompt"]
 
@@ -96,7 +96,7 @@ class Spool(msgspec.Struct, frozen=True):
         return sum(record.kind == "answer" for record in self._records())
 
     def _records(self) -> Iterator[_Record]:
-        for path in (*self._taken(), self.folder / "spool.jsonl"):
+        for path in (*self._taken_files(), self.folder / "spool.jsonl"):
             try:
                 lines = path.read_text("utf-8", "replace").split("\n")
             except FileNotFoundError:  # none yet, or just archived by another process
@@ -123,7 +123,7 @@ class Spool(msgspec.Struct, frozen=True):
             if not lock_within(lock, wait):
                 return 0
             self._take(now)
-            taken = self._taken()
+            taken = self._taken_files()
             lines = [
                 _checked(line, check)
                 for path in taken
@@ -135,7 +135,7 @@ class Spool(msgspec.Struct, frozen=True):
             self._keep([line for _, pair in whole[limit:] for line in pair] + waiting, taken)
         return min(len(whole), limit)
 
-    def _taken(self) -> list[Path]:
+    def _taken_files(self) -> list[Path]:
         """Return the files to be archived, in the order of writing: a clock may have been set back."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []  # noqa: PTH208 - glob compiles a pattern
         return sorted((self.folder / name for name in names if name.startswith("taken-")), key=_written)
@@ -181,7 +181,7 @@ def answer_in(
     """
     if not said:
         return ""
-    asked = [number for number, one in enumerate(said) if one.speaker == "User"]
+    asked = [number for number, turn in enumerate(said) if turn.speaker == "User"]
     for number in reversed(asked[-LOOKED_BACK:]):
         if _beginning(spooled(said[number].text[:COMPARED])) == _beginning(question):
             return _answer_after(said, number)
@@ -189,31 +189,31 @@ def answer_in(
     return _answer_after(said, last) if at and _is_younger(said[-1], at) else ""
 
 
-def asked_here(
+def turns_of_questions(
     said: Sequence[Utterance], questions: Iterable[str], spooled: Callable[[str], str]
 ) -> tuple[Utterance, ...]:
     """Return the turns of a transcript that are one of these questions or its answer."""
     known, kept, inside = set(map(_beginning, questions)), [], False
-    for one in said:
-        if one.speaker == "User":
-            inside = _beginning(spooled(one.text[:COMPARED])) in known
+    for turn in said:
+        if turn.speaker == "User":
+            inside = _beginning(spooled(turn.text[:COMPARED])) in known
         if inside:
-            kept.append(one)
+            kept.append(turn)
     return tuple(kept)
 
 
 def _answer_after(said: Sequence[Utterance], number: int) -> str:
-    spoken = itertools.takewhile(lambda one: one.speaker == "Agent", said[number + 1 :])
-    return "\n\n".join(one.text for one in spoken)
+    spoken = itertools.takewhile(lambda turn: turn.speaker == "Agent", said[number + 1 :])
+    return "\n\n".join(turn.text for turn in spoken)
 
 
 def _beginning(text: str) -> str:
     return " ".join(text[:COMPARED].split())[: COMPARED // 2]
 
 
-def _is_younger(one: Utterance, at: datetime) -> bool:
+def _is_younger(turn: Utterance, at: datetime) -> bool:
     try:
-        return read_moment(one.at) >= at
+        return read_moment(turn.at) >= at
     except ValueError:  # for clients that write no time
         return False
 

@@ -43,7 +43,7 @@ def transcript_files(home: Home, group: str) -> list[TranscriptFile]:
         for path in files_below(own / below, ".jsonl"):
             if "subagents" not in path.relative_to(own).parts:
                 found.append(_described(path, own, source))
-    return sorted(found, key=lambda one: (one.modified_at, one.path), reverse=True)
+    return sorted(found, key=lambda transcript: (transcript.modified_at, transcript.path), reverse=True)
 
 
 def _described(path: Path, own: Path, source: str) -> TranscriptFile:
@@ -179,16 +179,16 @@ def _turn_of(record: dict[str, Any]) -> tuple[str, Utterance | None]:
     if isinstance(message, dict):
         hidden = any(record.get(mark) for mark in ("isMeta", "isSidechain", "isCompactSummary"))
         said = _text(record.get("type")) in _TURNS and not hidden
-        return "claude-code", _said(message, at) if said else None
+        return "claude-code", _utterance(message, at) if said else None
     if isinstance(payload, dict):
         spoken = record.get("type") == "response_item" and payload.get("type") == "message"
-        return "codex", _said(payload, at) if spoken else None
+        return "codex", _utterance(payload, at) if spoken else None
     if "role" not in record and record.get("type") in ("user", "gemini"):
-        return "gemini", _said({**record, "role": record["type"]}, at)
-    return "", _said(record, at or _text(record.get("created_at")))
+        return "gemini", _utterance({**record, "role": record["type"]}, at)
+    return "", _utterance(record, at or _text(record.get("created_at")))
 
 
-def _said(message: dict[str, Any], at: str) -> Utterance | None:
+def _utterance(message: dict[str, Any], at: str) -> Utterance | None:
     speaker = SPEAKERS.get(_text(message.get("role")).lower())
     if speaker is None:
         return None

@@ -39,11 +39,11 @@ class Admission:
         source: str = "",
         limited: bool = True,
         origin: str = "",
-        hear: Callable[[str], str] = lambda content: "",
+        find_source: Callable[[str], str] = lambda content: "",
     ) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file.
 
-        `origin` is set if somebody less trusted than the scope wrote the text. `hear` returns where the session
+        `origin` is set if somebody less trusted than the scope wrote the text. `find_source` returns where the session
         contains an agent's text: `said` by the person, or in what they had `pasted`.
         """
         draft, redacted = self._cleaned(draft, source)
@@ -54,7 +54,7 @@ class Admission:
         if by.origin in LESSER:
             draft = replace(draft, priority=rules.lower(draft.priority, "medium"))
         wishes = draft.type in BEHAVIORAL or draft.supersedes
-        heard = hear(draft.content) if by.origin == "agent" and wishes else ""
+        heard = find_source(draft.content) if by.origin == "agent" and wishes else ""
         with self._ledger.db.transaction():
             if limited:
                 self._ledger.spend("store")
@@ -148,7 +148,7 @@ class Admission:
             self._ledger.refuse_decided(draft.content, draft.type, why)
         kinds = ("held", "suggestion") if by.origin == "agent" else ("held",)
         offered = self._ledger.offered(draft.type, draft.content) if reasons or by.origin == "agent" else []
-        return any(one.status == "accepted" and one.kind in kinds for one in offered)
+        return any(proposal.status == "accepted" and proposal.kind in kinds for proposal in offered)
 
     def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
         """Return a duplicate of the draft among entries of its type; never the one to be superseded."""
@@ -157,9 +157,9 @@ class Admission:
         same = self._ledger.table.same_text(draft.type, key, wanted.now)
         if not same:
             candidates = self._ledger.table.holding_all(statements.longest_words(draft.content), wanted, 20)
-            same = [one for one in candidates if statements.near_duplicate(one.content, draft.content)]
+            same = [entry for entry in candidates if statements.near_duplicate(entry.content, draft.content)]
         # Private and shared entries are never merged: one would reveal the other's words, or that it is stored.
-        own = [one for one in same if one.provenance.private == self._ledger.scope.private]
+        own = [entry for entry in same if entry.provenance.private == self._ledger.scope.private]
         return None if not own or (target and own[0].id == target.id) else own[0]
 
     def _merge(

@@ -154,7 +154,7 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
     trust = [entry.stored_by, marks(entry.author, (), entry.unconfirmed)]
     mark, newer = reader.later.get(entry.id, ("", None))
-    details = [age(days), _elsewhere(entry, reader), *trust, _told(mark, newer) if newer else ""]
+    details = [age(days), _elsewhere(entry, reader), *trust, _superseded_note(mark, newer) if newer else ""]
     if reader.provenance:
         session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
@@ -175,7 +175,7 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, _heading(entry), order, overtaken_by)
 
 
-def _told(mark: str, newer: Newer) -> str:
+def _superseded_note(mark: str, newer: Newer) -> str:
     """Return the note on a superseded entry; the words of another entry have a line of their own."""
     if newer.place.startswith("entry "):
         return f"{mark}, see that of {newer.day}"

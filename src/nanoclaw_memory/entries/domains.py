@@ -242,8 +242,8 @@ def merge_files(base: str, mine: str, theirs: str) -> Merge:
     from nanoclaw_memory.workspace.merging import Merge, merge
 
     found = [_file(text) for text in (base, mine, theirs)]
-    made = merge(*(one.body for one in found))
-    if any(one.edited for one in found[1:]):
+    made = merge(*(domain_file.body for domain_file in found))
+    if any(domain_file.edited for domain_file in found[1:]):
         head = theirs.removesuffix(found[2].body)  # its stamp does not match the merged body
         return Merge(head + made.text, head + made.mine)
     text = _stamped(made.text)

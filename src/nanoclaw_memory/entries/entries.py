@@ -93,9 +93,9 @@ class Entries:
 
     # ---- store ----
 
-    def store(self, draft: EntryDraft, hear: Callable[[str], str] = lambda content: "") -> Stored:
+    def store(self, draft: EntryDraft, find_source: Callable[[str], str] = lambda content: "") -> Stored:
         """Mask, deduplicate, supersede and write one checked entry; its provenance comes from the scope."""
-        stored = self.admission.admit(draft, hear=hear)
+        stored = self.admission.admit(draft, find_source=find_source)
         if stored.deduplicated or stored.status != "active" or not self._resident():
             return stored
         alike = Filter(self.ledger.moment(), (stored.type,))
@@ -178,7 +178,7 @@ class Entries:
                 return write_brief(EntryTable(db), wanted, limits, reader)
 
         brief = within_time(lambda: work({}), own.brief_timeout_ms / 1000)
-        if brief and (later := self._finder.overtaken([one.id for one in brief.entries])):
+        if brief and (later := self._finder.overtaken([brief_entry.id for brief_entry in brief.entries])):
             brief = within_time(lambda: work(later), own.brief_timeout_ms / 1000)
         if brief is None:
             note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
@@ -263,11 +263,11 @@ class Entries:
         self.ledger.changed(gone=[entry] if entry.status == "active" else [])
         return self.get(entry_id)
 
-    def hear(self, own: Sequence[str], foreign: Sequence[str], since: str) -> None:
+    def confirm_said(self, own: Sequence[str], foreign: Sequence[str], since: str) -> None:
         """Confirm recent entries of agents that the person said; hold those found in a text that they pasted."""
         held: list[Entry] = []
         for entry in self.ledger.table.suggested(since):
-            where = heard(entry.content, own, foreign)
+            where = source_in_messages(entry.content, own, foreign)
             if not where:
                 continue
             with self.ledger.db.transaction():
@@ -356,7 +356,7 @@ class Entries:
             self.ledger.proposals.decide(proposal.id, accepted, self.ledger.moment())
 
 
-def heard(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
+def source_in_messages(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
     """Return where an entry's words were found: `said` by the person, in what they `pasted`, or nowhere.
 
     A message with a question confirms nothing: the statement may be what it asks about.

@@ -1,4 +1,4 @@
-"""What all operations on entries share: tables, audit log, domain files, access rules and limits per session."""
+"""Shared by all operations on entries: tables, audit log, domain files, access, and limits per session (stores, …)."""
 
 from __future__ import annotations
 
@@ -177,13 +177,15 @@ class EntryLedger:
         An open suggestion is in the brief: its agent may store it again as the same type, and log it.
         """
         same = self.offered(entry_type, content) if entry_type else []
-        if any(one.status == "accepted" for one in same):
+        if any(proposal.status == "accepted" for proposal in same):
             return
-        known = {one.id for one in same}
+        known = {proposal.id for proposal in same}
         found = same if self.scope.author == "owner" else [*same, *self.proposals.of_text(folded(content))]
-        for one in found:
-            waits = one.status == "open" and (one.kind == "held" or (entry_type and one.id not in known))
-            if waits or one.status == "rejected":
+        for proposal in found:
+            waits = proposal.status == "open" and (
+                proposal.kind == "held" or (entry_type and proposal.id not in known)
+            )
+            if waits or proposal.status == "rejected":
                 state = "was stored before and waits in review" if waits else "was rejected in review"
                 raise Refused(f"content: this {state}{why}", "see: ncm review")
 

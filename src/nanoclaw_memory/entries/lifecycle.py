@@ -94,7 +94,7 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     """Carry out a person's decision on an open proposal about an entry: held, archive or domain-edit."""
     ledger = entries.ledger
     if proposal.kind in ("held", "suggestion"):
-        entry_id = _standing(entries, str(proposal.payload["id"]))
+        entry_id = _surviving(entries, str(proposal.payload["id"]))
         entries.approve(entry_id) if accept else entries.reject(entry_id)
         return ledger.proposals.get(proposal.id)
     draft = _added(entries, proposal) if accept else None
@@ -109,11 +109,11 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
     if draft is not None:
         entries.admission.admit(draft, source=domain_path(draft.type), limited=False)
     if proposal.kind == "domain-edit":
-        _settle(entries, str(proposal.payload["type"]))
+        _rewrite_when_decided(entries, str(proposal.payload["type"]))
     return decided
 
 
-def _standing(entries: Entries, entry_id: str) -> str:
+def _surviving(entries: Entries, entry_id: str) -> str:
     """Return the entry, or the one that replaced it because two machines stored the same text."""
     entry = entries.ledger.table.get(entry_id)
     other = entries.ledger.table.get(entry.superseded_by) if entry and entry.superseded_by else None
@@ -212,7 +212,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     return changed
 
 
-def _settle(entries: Entries, entry_type: str) -> None:
+def _rewrite_when_decided(entries: Entries, entry_type: str) -> None:
     """Rewrite the domain file once all edits in it have been decided, unless there are newer ones."""
     domains, proposals = entries.ledger.domains, entries.ledger.proposals
     domains.render(entry_type)

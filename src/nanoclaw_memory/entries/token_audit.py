@@ -168,27 +168,29 @@ class TokenAudit:
         names = {source.name for source in shown}
         entries_too = any(source.category in ("domains", "brief") for source in shown)
         found: list[Duplicate] = []
-        for one, other, alike in self._alike(list(self._statements(sources))):
-            places = [one, other]
-            if _is_own_source(one, other) or _is_own_source(other, one):
+        for statement, other, alike in self._similar_pairs(list(self._statements(sources))):
+            places = [statement, other]
+            if _is_own_source(statement, other) or _is_own_source(other, statement):
                 continue
             if not any(s.source.rpartition(":")[0] in names or (s.entry and entries_too) for s in places):
                 continue
             texts = [one_line(masked(s.text))[:200] for s in places]
-            found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
+            found.append(Duplicate(texts[0], texts[1], round(alike, 3), (statement.source, other.source)))
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.sources))[:MOST_DUPLICATES]
 
-    def _alike(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
+    def _similar_pairs(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
         """Return pairs that say the same by their words, or in other words with the same numbers, names and denials."""
         seen = set()
-        for one, other in _pairs(statements):
-            alike = _similarity(one.text, other.text)
-            if alike >= ALIKE or (alike and same_statement(features(one.text), features(other.text))):
-                seen.add((one.source, other.source))
-                yield one, other, alike
-        for one, other, alike in self._near(statements):
-            if (one.source, other.source) not in seen and agree(features(one.text), features(other.text)):
-                yield one, other, alike
+        for statement, other in _pairs(statements):
+            alike = _similarity(statement.text, other.text)
+            if alike >= ALIKE or (alike and same_statement(features(statement.text), features(other.text))):
+                seen.add((statement.source, other.source))
+                yield statement, other, alike
+        for statement, other, alike in self._near(statements):
+            if (statement.source, other.source) not in seen and agree(
+                features(statement.text), features(other.text)
+            ):
+                yield statement, other, alike
 
     def _near(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
         """Return pairs that the embedder calls similar; none for very many statements, or if it fails."""

@@ -1,4 +1,4 @@
-"""Activation: retrieval warms facts and links them; unused facts cool by the day, missed days included."""
+"""Activation: retrieval warms facts and links them; cooling lowers unused facts by the day, missed days included."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _NO_VALUE = re.compile(
 )
 
 
-class Pending(msgspec.Struct, frozen=True):
+class OpenClause(msgspec.Struct, frozen=True):
     """Subject, predicate and kind of value of the clause before, for clauses that leave these out."""
 
     subject: Subject
@@ -64,13 +64,13 @@ class CopulaReader(SubjectReader):
         super().__init__(user, owner)
         self.talk = talk  # conversations report feelings and moments as if they lasted
         self.habits = habits  # whether "Klaas plays the bass" is a habit; in a log it is an event
-        self.pending: Pending | None = None
+        self.pending: OpenClause | None = None
         self.since = ""
         self.listing = False  # whether the clause continues with a list
         self.verb = "is"  # the copula of the page's language
 
     def _fact(self, subject: Subject, key: str, value: str, kind: str, several: bool = False) -> Triple:
-        self.pending = Pending(subject, key, kind)
+        self.pending = OpenClause(subject, key, kind)
         self.last = subject.entity
         return Triple("fact", subject.entity, key, value, several=several)
 
@@ -80,7 +80,7 @@ class CopulaReader(SubjectReader):
         self.last = (
             name if owner in (self.user, self.owner) else ""
         )  # "his" may be the owner's or the other's
-        self.pending = Pending(Subject(name), "", "", name)
+        self.pending = OpenClause(Subject(name), "", "", name)
         one = singular(what) or what
         kind = "relation" if wording.is_kin(one) or wording.is_pet(one) else "fact"
         yield Triple(kind, owner, what.casefold(), name, single=what.casefold() in wording.UNIQUE)
@@ -126,7 +126,7 @@ class CopulaReader(SubjectReader):
         elif wording.is_kin(key) and not typed(value):
             return  # "his wife is the emergency contact" names nobody
         else:
-            self.pending = Pending(subject, key, "copula", value)
+            self.pending = OpenClause(subject, key, "copula", value)
             self.last = entity
             yield Triple("fact", entity, normal_key(key), value)
             if key.casefold() in _REAL_NAMES and is_name(value) and entity not in (self.user, value):
@@ -140,7 +140,7 @@ class CopulaReader(SubjectReader):
         value = typed(without_article(without_preposition(rest)))
         if when := schedule(rest):
             return when
-        if value and value.goes_on:
+        if value and value.is_cut_off:
             return phrase_at(rest, 4)[0] if value.type == "number" else ""
         if value and value.type != "schedule":
             return value.text
@@ -178,7 +178,7 @@ class CopulaReader(SubjectReader):
             if when and not when.rest:
                 yield self._fact(subject, f"{passive['verb']} {passive['by']}", when.text, "date")
             elif is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
-                self.pending = Pending(subject, passive["by"], "passive", who)
+                self.pending = OpenClause(subject, passive["by"], "passive", who)
                 yield Triple("relation", entity, f"{passive['verb']} {passive['by']}", who)
         elif (phone := inside(rest, "phone")) and re.search(r"reach|erreich", rest):
             yield self._fact(subject, "telefon" if german else "phone", phone, "phone")
@@ -188,15 +188,15 @@ class CopulaReader(SubjectReader):
                 subject, "alter" if german else "age", unit.removesuffix(" alt").removesuffix(" old"), "size"
             )
         elif at := self.role_at(rest):
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield Triple("fact", entity, "role", at[0])
             yield Triple("relation", entity, "works at" if self.verb == "is" else "arbeitet bei", at[1])
         elif relation := self.is_of(entity, rest):
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield relation
         elif value := self._described(entity, rest):
             yield self._fact(subject, predicate, value, "copula")
-            self.pending = Pending(subject, predicate, "copula", value)
+            self.pending = OpenClause(subject, predicate, "copula", value)
             if is_name(value) and (phone := inside(rest[len(value) :].lstrip(" ("), "phone")):
                 yield Triple("fact", value, "phone", phone)
 

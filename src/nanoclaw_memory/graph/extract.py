@@ -402,7 +402,7 @@ class _Page:
             return []
         beside = value[len(name) :] if name else ""
         more = (
-            self._beside(name, entity if defining else key, beside)
+            self._details_after_value(name, entity if defining else key, beside)
             if beside.startswith((", ", " (", " <", "; "))
             else []
         )
@@ -434,7 +434,7 @@ class _Page:
             found.append(Triple("alias", value, "", entity))
         return [Triple(kind, entity, key, value), *found]
 
-    def _beside(self, name: str, key: str, text: str) -> list[Triple]:
+    def _details_after_value(self, name: str, key: str, text: str) -> list[Triple]:
         """Read the text after a name that is a pair's value: a phone number, or details of a person."""
         if wording.is_somebody(key) and (
             found := self.sentences.details(name, text.strip(" ,;()<>").replace(")", ","))

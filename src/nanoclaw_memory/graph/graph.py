@@ -108,7 +108,7 @@ class KnowledgeGraph:
             begun = time.perf_counter()
             answer = self._answer(query, top_k, self.view(as_of), named_only)
             hits = answer.hits if as_of else self._marked(answer.hits)
-            hits += self._said_beside(query, top_k - len(hits), as_of, named_only)
+            hits += self._shared_chat_hits(query, top_k - len(hits), as_of, named_only)
             hits = tuple(map(self._dated, hits))
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
@@ -149,7 +149,7 @@ class KnowledgeGraph:
         since = hit.item.valid_from or hit.item.created_at
         return replace(hit, since=local_day(since, self.clock.now().tzinfo))
 
-    def _said_beside(
+    def _shared_chat_hits(
         self, query: str, left: int, as_of: str | None, named_only: bool
     ) -> tuple[GraphHit, ...]:
         """Return what shared chats say, after all private hits and marked."""
@@ -380,11 +380,11 @@ class KnowledgeGraph:
         """Return the exchanges or entries from which the graph has read something."""
         return self._ingest.mentions.paths(f"{source}/")
 
-    def said_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
+    def items_stated_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
         """Return the ids of the facts and relations that exchanges or entries state."""
         return self._ingest.items_of(paths)
 
-    def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
+    def items_on_lines(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
         """Return the ids of the facts and relations that a file states on these lines, counted from 0."""
         return self._ingest.items_on(path, text, lines)
 
@@ -402,9 +402,9 @@ class KnowledgeGraph:
         aliases: Sequence[Mapping[str, Any]] = (),
     ) -> Imported:
         """Store facts, relations and aliases at once, as `upsert`, `relate` and `alias` do; bad rows are reported."""
-        from nanoclaw_memory.graph.transfer import given_rows, import_rows
+        from nanoclaw_memory.graph.transfer import caller_rows, import_rows
 
-        rows = list(given_rows(facts, relations, aliases))
+        rows = list(caller_rows(facts, relations, aliases))
         if not 1 <= len(rows) <= MAX_ROWS:
             raise InvalidValue(f"{len(rows)} rows were given", f"give 1 to {MAX_ROWS} facts and relations")
         return import_rows(self.writer, enumerate(rows, 1), self._origin, "")

@@ -101,7 +101,7 @@ class Ingest:
             self.writer.facts.reshare(path, open_to_all)
             self.writer.relations.reshare(path, open_to_all)
             self.writer.names.reshare(path, open_to_all)
-            return self._take_in(path, text, triples, start, starts, open_to_all, again)
+            return self._store_triples(path, text, triples, start, starts, open_to_all, again)
 
     def statement(self, stated: Statement) -> Ingested:
         """Read what a person said or an agent stored; empty text retires what was read from it before."""
@@ -112,15 +112,15 @@ class Ingest:
             replace(self._masked(triple), origin=stated.origin, project=stated.project) for triple in found
         ]
         with self.writer.db.transaction():
-            return self._take_in(stated.path, text, triples, stated.moment, {}, until=stated.until)
+            return self._store_triples(stated.path, text, triples, stated.moment, {}, until=stated.until)
 
     def note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
         """Read a note with known triples; without any, what was read from it before is retired."""
         masked = [self._masked(triple) for triple in triples if not self.writer.intake.forgets(triple.object)]
         with self.writer.db.transaction():
-            return self._take_in(path, text, masked, min(moment, stamp(self.writer.clock.now())), {})
+            return self._store_triples(path, text, masked, min(moment, stamp(self.writer.clock.now())), {})
 
-    def _take_in(
+    def _store_triples(
         self,
         path: str,
         text: str,
@@ -142,13 +142,13 @@ class Ingest:
                 source = f"{path}:{triple.line}"
                 origin = Origin(source, open_to_all, by=triple.origin, project=triple.project)
                 if mark in before:
-                    self._moved(path, mark, before[mark].line, triple, before[mark].item)
+                    self._move_mention(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
                     done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done, until)
             for mark in before.keys() - seen:
                 if again or ":" in mark or not self._still_stated(before[mark], text, triples):
-                    done = self._gone(path, mark, before[mark], done)
+                    done = self._retire_missing(path, mark, before[mark], done)
         return done
 
     def _renewed(
@@ -308,7 +308,7 @@ class Ingest:
             origin,
         )
 
-    def _moved(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
+    def _move_mention(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
         if line == triple.line or not item:
             return
         self.mentions.put(path, mark, triple.line, triple.kind, item)
@@ -317,7 +317,7 @@ class Ingest:
     def _table(self, kind: str) -> FactTable | RelationTable:
         return self.writer.facts if kind == "fact" else self.writer.relations
 
-    def _gone(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
+    def _retire_missing(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
         """Retire the fact of a missing line, unless another file or a person also stated it."""
         kind, item = mention.kind, mention.item
         self.mentions.drop(path, mark)

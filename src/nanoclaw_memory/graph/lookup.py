@@ -100,11 +100,11 @@ class Lookup:
         if question.named:
             _merge(found, self._of_entities(question, intent, reader))
         if named_only:
-            found = _asked_for(found, question, intent)
+            found = _only_asked(found, question, intent)
         elif not found:
             _merge(found, _of_relative(question, self._by_keyword(text, top_k, view)))
         elif _asks_of_us(question):
-            others = [one for one in self._by_keyword(text, top_k, view) if _is_asked(one, intent)]
+            others = [one for one in self._by_keyword(text, top_k, view) if _matches_intent(one, intent)]
             _merge(found, _of_relative(question, [replace(one, group=2) for one in others]))
         hits = self._ranked(found, top_k, view.project)
         named = question.named if view.all else _seen(question.named, found.values())
@@ -125,7 +125,7 @@ class Lookup:
         answers += hops.over_relations(self.names, reader, question, intent)
         best = min((candidate.group for candidate in answers), default=0)
         answers = [replace(c, context=True) if c.group > best else c for c in answers]
-        rest = _known_of(question, reader, context=bool(answers))
+        rest = _everything_about(question, reader, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers:
             # "my notes on GraphQL" asks for what the keywords find, not for everything about me.
@@ -270,7 +270,7 @@ def _asks_of_us(question: ParsedQuestion) -> bool:
     )
 
 
-def _is_asked(candidate: GraphCandidate, intent: intents.Intent) -> bool:
+def _matches_intent(candidate: GraphCandidate, intent: intents.Intent) -> bool:
     return isinstance(candidate.item, Fact) and intent.fit(candidate.row.slot) == 1.0
 
 
@@ -284,7 +284,9 @@ def _related(
     ]
 
 
-def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = False) -> list[GraphCandidate]:
+def _everything_about(
+    question: ParsedQuestion, reader: EntityReader, context: bool = False
+) -> list[GraphCandidate]:
     """Phase 2: return every fact and relation of the entities."""
     taken = question.taken
     others = (word.folded for place, word in enumerate(question.words) if place not in taken)
@@ -356,7 +358,7 @@ def _of_relative(question: ParsedQuestion, rows: list[GraphCandidate]) -> list[G
     return [row for row in rows if asked <= _stems(row.item.text)]
 
 
-def _asked_for(
+def _only_asked(
     found: dict[tuple[str, int], GraphCandidate], question: ParsedQuestion, intent: intents.Intent
 ) -> dict[tuple[str, int], GraphCandidate]:
     """Return what a message asks for: answers and a little of their context, else rows that share a word with it.

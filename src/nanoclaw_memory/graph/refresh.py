@@ -105,7 +105,7 @@ class Refresh:
             if pending.too_much:
                 return 0, pending.message
             with self.graph.db.transaction(WAIT_MS):
-                self._take_in(pending)
+                self._read_pending(pending)
         except (StoreError, OSError) as error:  # busy, read-only or damaged: answer from what is stored
             return 0, f"files that changed were not read into the graph: {error}"
         return len(pending.changed) + len(pending.gone), ""
@@ -150,7 +150,7 @@ class Refresh:
         marks = {file.relative: file.mark for file in files}
         keep_note(self.graph.db, "graph_state", _KEY, json.dumps({"version": VERSION, "files": marks}))
 
-    def _take_in(self, pending: PendingFiles) -> None:
+    def _read_pending(self, pending: PendingFiles) -> None:
         from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.workspace.files import read_text
         from nanoclaw_memory.workspace.paths import within

@@ -85,7 +85,7 @@ class Retirement:
         own = self.facts.of(names, self._now())
         # A sentence that names several entities may be stored under another one.
         terms = terms_of(f"{old.value} {' '.join(names)}")[:MAX_TERMS]
-        others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
+        others = self.facts.stated_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
         others = [
             row for row in others if (self.sees_all or row.shared) and _names_any(row.item.value, names)
         ]
@@ -116,12 +116,12 @@ class Retirement:
         ends: list[tuple[str, int | None]] = [
             (row.item.valid_from, row.item.id)
             for row in self._replaceable(names, slot, text)
-            if row.item.valid_from > start and self._counts(row.item) and _contradicts(text, row.item.value)
+            if row.item.valid_from > start and self._may_end(row.item) and _contradicts(text, row.item.value)
         ]
         relations = self.relations.line(names, everything=self.sees_all)
         for row in self._replaced(names, slot, start):
             key, item, value = row.slot, row.item, row.item.value
-            if item.valid_to <= start or not self._counts(item) or not _states(text, key, value):
+            if item.valid_to <= start or not self._may_end(item) or not _states(text, key, value):
                 continue
             current = [row.item.value for row in self.facts.at(names, [key], self._now())]
             current += [r.item.value for r in relations if r.slot == key and not r.item.valid_to]
@@ -134,7 +134,7 @@ class Retirement:
         same = [row for row in self.facts.line(names) if digest(row.item.value) == digest(text)]
         return bool(same) and all(row.item.valid_to for row in same)
 
-    def _counts(self, item: Fact | Relation) -> bool:
+    def _may_end(self, item: Fact | Relation) -> bool:
         """Return whether a statement may end one of this speaker."""
         return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import MINE, details_of, stated
-from nanoclaw_memory.graph.copula import YEARS_OLD, Pending
+from nanoclaw_memory.graph.copula import YEARS_OLD, OpenClause
 from nanoclaw_memory.graph.keys import is_plain_noun, keyed_value, normal_key
 from nanoclaw_memory.graph.sentences import SentenceReader
 from nanoclaw_memory.graph.subjects import AKA, OWNED, Subject
@@ -33,7 +33,7 @@ class RosterReader(SentenceReader):
         self.last = name
         before = ""
         for detail in _with_inner(details_of(text)):
-            self.pending = Pending(Subject(name), "", "")
+            self.pending = OpenClause(Subject(name), "", "")
             if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
                 detail = wording.ADVERBS.sub("", detail)
                 detail = (

@@ -19,7 +19,7 @@ from nanoclaw_memory.graph.clauses import (
     stated,
     with_apposition,
 )
-from nanoclaw_memory.graph.copula import CopulaReader, Pending
+from nanoclaw_memory.graph.copula import CopulaReader, OpenClause
 from nanoclaw_memory.graph.keys import is_known_key, keyed_value, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject
 from nanoclaw_memory.graph.triples import Triple
@@ -113,7 +113,7 @@ class SentenceReader(CopulaReader):
                 found += (replace(one, rule="apposition") for one in passing)
                 self.last = ""
                 continue
-            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_told(one)]
+            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_personal(one)]
             known = {(fold(one.subject), fold(one.object)) for one in triples}
             found += (
                 replace(one, rule="apposition")
@@ -125,7 +125,7 @@ class SentenceReader(CopulaReader):
                 self.last = "" if self.talk else only_name(sentence)
         return found
 
-    def _is_told(self, triple: Triple) -> bool:
+    def _is_personal(self, triple: Triple) -> bool:
         """Return whether a statement in conversation is about a person or a value, rather than the task at hand."""
         who, key, value = triple.subject, triple.predicate, triple.object
         if key in _PASSING or typed(who):
@@ -187,7 +187,7 @@ class SentenceReader(CopulaReader):
             together = ""
 
     def _without_since(self, text: str) -> str:
-        """A text without "since 2019", which is kept for what it states."""
+        """Return a text without "since 2019", which is stored for the statement that follows."""
         match = _SINCE.search(text)
         self.since = match["when"] if match else ""
         return _SINCE.sub("", text).replace("  ", " ").strip() if match else text
@@ -232,7 +232,7 @@ class SentenceReader(CopulaReader):
                     if triples := list(self._state(subject, predicate, kind, rest)):
                         yield from (replace(one, rule=kind) for one in triples)
                         return
-            self.pending = self.pending or Pending(subject, "", "")
+            self.pending = self.pending or OpenClause(subject, "", "")
         if self.pending:
             return
         if before and before.predicate:
@@ -241,9 +241,9 @@ class SentenceReader(CopulaReader):
             name, rest = name_at(clause)
             own = name.casefold() not in wording.NO_ENTITY and not is_known_key(name.split(" ")[0])
             if rest and not self.pending and is_name(name, 3) and own:
-                self.pending = Pending(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
+                self.pending = OpenClause(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
 
-    def _carried(self, start: str, before: Pending | None) -> Subject | None:
+    def _carried(self, start: str, before: OpenClause | None) -> Subject | None:
         """Return the subject of a clause without one: "and costs 5 €", "who reports to …"."""
         if before is None:
             return None
@@ -253,7 +253,7 @@ class SentenceReader(CopulaReader):
             return Subject(before.object)
         return None
 
-    def _elliptic(self, clause: str, joiner: str, before: Pending) -> Iterator[Triple]:
+    def _elliptic(self, clause: str, joiner: str, before: OpenClause) -> Iterator[Triple]:
         """Read a clause that leaves out key or verb: "Tess's 8:30", "Ida 98", "and PostgreSQL"."""
         self.pending = before
         gap = re.match(r"(?P<name>\D+?) (?P<rest>(?:am |um |on |at )?[\d€$£+-].*)$", clause)
@@ -342,11 +342,11 @@ class SentenceReader(CopulaReader):
         if (kind == "places" and not is_name(what)) or after.split(" ")[0].casefold() in _ENDING:
             return
         if kind == "list":
-            self.pending = Pending(subject, predicate, kind, what, after)
+            self.pending = OpenClause(subject, predicate, kind, what, after)
             self.last = subject.entity
             yield Triple("fact", subject.entity, predicate, what, several=True)
             return
-        self.pending = Pending(subject, predicate, "names", what, after)
+        self.pending = OpenClause(subject, predicate, "names", what, after)
         self.last = subject.entity
         yield Triple("relation", subject.entity, predicate, what)
         role = re.match(r"(?:as|als) (?:an? |the |eine? |der |die )?(?P<what>[\w-]+(?: [\w-]+){0,2})$", after)
@@ -359,7 +359,7 @@ class SentenceReader(CopulaReader):
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
         """Read what somebody does regularly: an amount, something named, or a short phrase."""
         if value := typed(rest):
-            if value.type != "schedule" and not value.goes_on and not value.rest.startswith("von "):
+            if value.type != "schedule" and not value.is_cut_off and not value.rest.startswith("von "):
                 yield self._fact(subject, verb, f"{value.text}{_measured(value)}", "habit")
             return
         what, after = phrase_at(rest, 4)
@@ -373,7 +373,7 @@ class SentenceReader(CopulaReader):
         ):
             return
         if is_name(what) and not re.search(r" (?:von|of) ", what):
-            self.pending = Pending(subject, verb, "names", what)
+            self.pending = OpenClause(subject, verb, "names", what)
             yield Triple("relation", subject.entity, verb, what)
         elif is_name(subject.entity) and len(what.split()) <= 3:
             yield self._fact(subject, verb, what, "habit")
@@ -385,7 +385,7 @@ class SentenceReader(CopulaReader):
         if named and is_name(named["name"], 3) and singular(named["what"]):
             what = named["what"]
             yield from self._named(subject.entity, what, named["name"])
-            self.pending = Pending(subject, what, "names", named["name"])
+            self.pending = OpenClause(subject, what, "names", named["name"])
         elif keyed := self._keyed_has(rest):
             yield self._fact(subject, *keyed, "has")
         elif (
@@ -426,7 +426,7 @@ class SentenceReader(CopulaReader):
                 yield self._fact(
                     subject, key, value.text if value and value.type == "date" else rest[:4], kind
                 )
-        elif value and value.type in _TYPES_OF[kind] and not value.goes_on:
+        elif value and value.type in _TYPES_OF[kind] and not value.is_cut_off:
             yield self._fact(subject, key, value.text, kind)
             host = re.match(r"(?:UTC |Uhr )?(?:on|auf) (?P<host>\S+)$", value.rest)
             if host and is_name(host["host"]):
@@ -441,7 +441,7 @@ class SentenceReader(CopulaReader):
         if subject.key and wording.is_somebody(subject.key):
             yield from self._named(subject.entity, subject.key, name)
         elif kind == "alias":
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield Triple("alias", name, "", self._entity(subject))
         elif subject.entity != self.user:
             yield self._fact(Subject(self._entity(subject)), "name", name, kind)

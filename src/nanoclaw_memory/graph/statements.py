@@ -126,11 +126,11 @@ class StatementReader(msgspec.Struct, frozen=True):
             seen, above = head, 0
         with self.graph.db.transaction(WAIT_MS):
             numbers, cursor = _next_rows(db, source, seen, above, head)
-            changed = sum(self._take_in(source, db, numbers))
+            changed = sum(self._read_rows(source, db, numbers))
             self._keep(source, cursor)
         return changed, cursor != (head, -1)
 
-    def _take_in(self, source: StatementSource, db: Database, numbers: Sequence[int]) -> Iterator[int]:
+    def _read_rows(self, source: StatementSource, db: Database, numbers: Sequence[int]) -> Iterator[int]:
         """Read these rows; what deleted ones stated is retired."""
         now = stamp(self.graph.clock.now())
         chosen = ", ".join(map(str, numbers))

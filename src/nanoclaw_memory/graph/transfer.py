@@ -117,7 +117,7 @@ FORMS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
 # ---- import ----
 
 
-def given_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any] | str]:
+def caller_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any] | str]:
     """Yield a caller's facts, relations and aliases; a row that sets its own provenance is refused."""
     for kind, given in zip(("fact", "relation", "alias"), kinds, strict=True):
         for row in given:

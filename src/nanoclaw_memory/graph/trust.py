@@ -43,11 +43,13 @@ def features(triple: Triple, line: str, before: str = "", kind: str = "page") ->
     found |= {f"subject {one}" for one in _shape(subject)}
     found |= {f"value {one}" for one in _shape(value)}
     found |= {f"predicate {one}" for one in _predicate(predicate, own)}
-    found |= {f"{triple.kind} beside {one}" for one in _beside(own, triple)}
+    found |= {f"{triple.kind} beside {one}" for one in _context_features(own, triple)}
     rule = triple.rule or "property"
     found |= {f"rule {rule}", f"rule {rule} in {kind}"}
     found |= {
-        f"rule {rule} {one}" for one in (*_beside(own, triple), *_shape(value)) if not one.startswith("words")
+        f"rule {rule} {one}"
+        for one in (*_context_features(own, triple), *_shape(value))
+        if not one.startswith("words")
     }
     found |= {f"rule {rule} of {one}" for one in _shape(subject) if not one.startswith("words")}
     found |= {f"line {one}" for one in _marks(own)} | {
@@ -112,7 +114,7 @@ def _predicate(predicate: str, own: str) -> Iterator[str]:
         yield "number"
 
 
-def _beside(own: str, triple: Triple) -> Iterator[str]:
+def _context_features(own: str, triple: Triple) -> Iterator[str]:
     """Yield how a sentence continues after the value, begins before the subject, and what else it contains."""
     low = own.casefold()
     start, place = low.find(triple.subject.casefold()), low.rfind(triple.object.casefold())

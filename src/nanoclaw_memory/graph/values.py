@@ -89,7 +89,7 @@ class TypedValue(msgspec.Struct, frozen=True):
     rest: str
 
     @property
-    def goes_on(self) -> bool:
+    def is_cut_off(self) -> bool:
         """Return whether a number is cut off from its unit, or a measure from its reference: "3.85 percent"."""
         word = self.rest.split(" ")[0].casefold()
         if self.type == "measure":

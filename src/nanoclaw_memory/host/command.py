@@ -26,7 +26,7 @@ GRACE_SECONDS = 2.0
 PLACEHOLDERS = ("{prompt}", "{group}", "{session}", "{task}")
 
 
-class Ended(msgspec.Struct, frozen=True):
+class CommandResult(msgspec.Struct, frozen=True):
     """How a command ended."""
 
     code: int
@@ -61,7 +61,7 @@ def command_runner(
 
 def run_command(
     arguments: list[str], directory: Path, environment: Mapping[str, str], timeout: float, stopping: Event
-) -> Ended:
+) -> CommandResult:
     """Run to the end, the time limit or the output limit; afterwards the whole process group is gone."""
     try:
         process = subprocess.Popen(
@@ -80,7 +80,7 @@ def run_command(
     finally:
         _stop(process)
     text = kept.decode("utf-8", "replace").strip()
-    return Ended(process.returncode, text, state == "timeout", state == "flood")
+    return CommandResult(process.returncode, text, state == "timeout", state == "flood")
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, stopping: Event) -> tuple[bytes, str]:
@@ -122,7 +122,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _judged(ended: Ended, timeout: float) -> str:
+def _judged(ended: CommandResult, timeout: float) -> str:
     if ended.timed_out:
         raise TaskFailed(f"stopped after {timeout:g} s", ended.output)
     if ended.flooded:

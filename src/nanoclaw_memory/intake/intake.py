@@ -1,4 +1,4 @@
-"""Intake: the one place that every text passes on its way in: forgotten texts are refused, credentials masked.
+"""Intake: the one place that every text passes on its way in: forgotten texts are kept out, credentials masked.
 
 There are three variants, by the caller's options. `admit` refuses a forgotten text: the caller can act. `talk`
 replaces it by `[forgotten]`: a conversation must go on. `without_forgotten` and `admit_or_none` leave it out of files
@@ -214,11 +214,11 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         A rejection concerns what private memory believes: in a shared scope only forgotten values are refused.
         """
-        from nanoclaw_memory.store.tombstones import veiled
+        from nanoclaw_memory.store.tombstones import name_fingerprint
 
         kept = self.tombstones()
         return kept is not None and any(
-            kept.has(asked if self.private else [veiled(name) for name in asked], key, digest)
+            kept.has(asked if self.private else [name_fingerprint(name) for name in asked], key, digest)
             for asked, key, digest in _statement_marks(names, slot, value)
         )
 
@@ -238,25 +238,28 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         self, phrases: Phrases, values: Iterable[tuple[str, str, str]], reason: str, moment: str
     ) -> None:
         """Refuse texts, and values of the graph (name, key, digest), from now on; on disk when this returns."""
-        from nanoclaw_memory.store.tombstones import veiled
+        from nanoclaw_memory.store.tombstones import name_fingerprint
 
-        rows = [(veiled(name), veiled(slot), digest, "", reason, moment) for name, slot, digest in values]
+        rows = [
+            (name_fingerprint(name), name_fingerprint(slot), digest, "", reason, moment)
+            for name, slot, digest in values
+        ]
         rows += [("", "", "", mark, reason, moment) for mark in phrases.marks()]
         self._change(lambda kept: kept.insert(rows))
 
-    def bury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+    def add_tombstones(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
         """Add the tombstones of another machine: name, key, digest and fingerprint of each."""
         rows = [(*mark, "on another machine", "") for mark in marks]
         self._change(lambda kept: kept.insert(rows))
 
-    def unbury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+    def remove_tombstones(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
         """Remove the tombstones that another machine removed."""
         self._change(lambda kept: kept.discard(marks))
 
-    def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
+    def fingerprint_names(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
         """Replace revealing names of rejected values by fingerprints."""
         if self.tombstones() is not None:
-            self._change(lambda kept: kept.veil(tells))
+            self._change(lambda kept: kept.fingerprint_names(tells))
 
     def allow(self, phrases: Phrases) -> int:
         """Allow forgotten texts again; return how many were refused."""
@@ -329,7 +332,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def _change(self, act: Callable[[TombstoneTable], T]) -> T:
         """Change the tombstones and the copy of their fingerprints."""
-        from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, veiled
+        from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, name_fingerprint
         from nanoclaw_memory.workspace.files import replace_text
 
         if self.listed is None:
@@ -338,7 +341,9 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         with kept.db.transaction():
             result = act(kept)
             # Before the commit, while others wait: the later copy must belong to the later tombstones.
-            rows = [(veiled(name), veiled(slot), *rest) for name, slot, *rest in kept.rows()]
+            rows = [
+                (name_fingerprint(name), name_fingerprint(slot), *rest) for name, slot, *rest in kept.rows()
+            ]
             if self.listed is None:  # on a server no copy is needed beside the database
                 replace_text(self._copy, "".join(f"{json.dumps(row)}\n" for row in rows))
         return result

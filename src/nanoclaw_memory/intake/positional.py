@@ -70,14 +70,14 @@ def _in_command(command: str, text: str, lowered: str) -> Iterator[tuple[int, in
         done = end = _COMMAND_END.search(text, word.end(), word.end() + _COMMAND).end()  # type: ignore[union-attr]
         for usage in _usages()[command]:
             for match in _usage(usage).finditer(text, word.end(), end):
-                yield from (match.span(group) for group in _groups(match) if _is_given(match[group]))
+                yield from (match.span(group) for group in _groups(match) if _is_option_value(match[group]))
 
 
 def _groups(match: re.Match[str]) -> Iterator[int]:
     return (group for group in range(1, len(match.groups()) + 1) if match[group] is not None)
 
 
-def _is_given(value: str) -> bool:
+def _is_option_value(value: str) -> bool:
     """Return whether the value of a password option is a credential, rather than a word for one."""
     if (
         is_placeholder(value)

@@ -139,7 +139,7 @@ def _scan(text: str) -> list[Secret]:
     if not hits:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
-    return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
+    return [piece for secret in _joined(hits) for piece in _unmasked_parts(secret, markers)]
 
 
 def _scored(text: str) -> list[Secret]:
@@ -197,7 +197,7 @@ def _joined(hits: list[tuple[int, int, int, str]]) -> list[Secret]:
     return [Secret(name, start, end) for start, end, _, name in joined]
 
 
-def _outside(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]:
+def _unmasked_parts(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]:
     """Yield the parts of a secret that are not masked already."""
     start = secret.start
     nearest = max(0, bisect.bisect_right(markers, (start, start)) - 1)

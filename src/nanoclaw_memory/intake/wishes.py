@@ -14,7 +14,7 @@ MAX_CHARS = 16_000
 
 # Phrases about a conversation and nothing else.
 _CONFIDENTIAL = regex(
-    # A statement went on "but was printed": somebody else's, of the past.
+    # "but was printed" is a statement about somebody else's past.
     r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) (?:was |were |then )?\w+(?:ed|wn|nt)\b)|"
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
@@ -195,12 +195,12 @@ _NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.
 
 def is_unkept(message: str) -> bool:
     """Return whether the person asks that the conversation itself is not stored."""
-    return _in_own_words(message, _says_unkept)
+    return _in_own_words(message, _matches_unkept)
 
 
 def asks_to_forget(message: str) -> bool:
     """Return whether the person asks to forget something, which only their own command does."""
-    return _in_own_words(message, _says_forget)
+    return _in_own_words(message, _matches_forget)
 
 
 def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
@@ -223,11 +223,11 @@ def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     return says(typed(shown))
 
 
-def _says_forget(said: str) -> bool:
+def _matches_forget(said: str) -> bool:
     return any(not _NOT_FORGET.search(found[0]) for found in _FORGET.finditer(said))
 
 
-def _says_unkept(said: str) -> bool:
+def _matches_unkept(said: str) -> bool:
     if _CONFIDENTIAL.search(said):
         return True
     if not (_KEEPING.search(said) and _DENIED.search(said)):
@@ -235,10 +235,10 @@ def _says_unkept(said: str) -> bool:
     said = _JOINED.sub(r"\1", _TALK.sub(_as_message, said.replace("’", "'")))
     breaks = [*_BREAK.finditer(said)]
     ends = [*(one.start() for one in breaks[1:]), len(said)]
-    return any(_tells(said, one, end) for one, end in zip(breaks, ends, strict=True))
+    return any(_asks_not_to_store(said, one, end) for one, end in zip(breaks, ends, strict=True))
 
 
-def _tells(said: str, begin: re.Match[str], end: int) -> bool:
+def _asks_not_to_store(said: str, begin: re.Match[str], end: int) -> bool:
     """Return whether the clause between two breaks asks the agent not to store what is said."""
     clause, after = said[begin.end() : end].lower(), said[end : end + 16]
     found = _WORD.findall(clause)

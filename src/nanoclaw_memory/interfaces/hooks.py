@@ -122,7 +122,7 @@ def run_and_exit(request: shim.Request) -> None:
     _thread.start_new_thread(give_up, ())
     # No Python thread runs while a regular expression is matched: a signal's default action needs none.
     faulthandler.dump_traceback_later(seconds + 0.1, exit=True, file=os.open(os.devnull, os.O_WRONLY))
-    run(request, aside=_work_aside)
+    run(request, aside=_start_background_work)
     keep()
     os._exit(0)
 
@@ -134,7 +134,7 @@ def _answer_here(
         from nanoclaw_memory.memory import Memory
 
         memory = Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
-        memory.group.resources.hurried = kind_of(request.argument) == "prompt"
+        memory.group.resources.defers_graph = kind_of(request.argument) == "prompt"
         patient = kind_of(request.argument) == "compact"
         memory.group.resources.wait_ms = COMPACTION_WAIT_MS if patient else WAIT_MS
         return memory
@@ -177,7 +177,7 @@ def answer(
     with open_memory(own) as memory:
         if not memory.home.exists():
             told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
-            return _told(event, told)  # a hook never creates a home
+            return _plugin_note(event, told)  # a hook never creates a home
         try:
             if memory.group.is_off(where):
                 return b""
@@ -187,7 +187,7 @@ def answer(
                 _attempt(memory, "learning", partial(aside, memory))
             return _answer_json(event, context, told).encode("utf-8", "replace")
         except SettingsError as error:  # nothing is stored until the settings are repaired
-            return _told(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
+            return _plugin_note(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
@@ -195,7 +195,7 @@ def answer(
             return b""
 
 
-def _work_aside(memory: Memory) -> None:
+def _start_background_work(memory: Memory) -> None:
     """Start work that hooks leave undone: judging exchanges, and embedding if that costs nothing."""
     group = memory.group
     learn = group.has("facts") and group.lessons.unjudged(1)
@@ -224,7 +224,7 @@ def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(event: Event, line: str) -> bytes:
+def _plugin_note(event: Event, line: str) -> bytes:
     """At a session's start, return a line for a person whose plugin has no working memory; else nothing."""
     is_told = event.kind == "start" and event.client == "other" and event.text("source") == "startup"
     return json.dumps({"systemMessage": line}).encode() if is_told else b""
@@ -278,7 +278,7 @@ def _prompt(memory: Memory, event: Event) -> str:
         return ""
     _catch_up(memory, event)
     # First: a turn that fails or is cut off must not lose the message.
-    _note(memory, event, "prompt", message)
+    _spool(memory, event, "prompt", message)
     _drain(memory)
     turn = memory.before_turn(message, repeat=event.repeat or event.client in _PASSING_CLIENTS)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
@@ -299,12 +299,12 @@ def _flush(memory: Memory, event: Event) -> str:
         return ""
 
 
-def _asked(memory: Memory, event: Event) -> str:
+def _spool_prompt(memory: Memory, event: Event) -> str:
     """Only spool the message, for clients whose prompt hook cannot inject."""
     message = as_typed(event.text("prompt"))
     if message.strip():
         _catch_up(memory, event)
-        _note(memory, event, "prompt", message)
+        _spool(memory, event, "prompt", message)
     return ""
 
 
@@ -320,13 +320,13 @@ def _stop(memory: Memory, event: Event) -> str:
     """Spool the answer within milliseconds; it is analysed later."""
     answer = event.text("last_assistant_message", "prompt_response", "text")
     if answer:
-        _note(memory, event, "answer", answer)
+        _spool(memory, event, "answer", answer)
     else:
         _catch_up(memory, event)
     return ""
 
 
-def _note(memory: Memory, event: Event, kind: str, text: str) -> None:
+def _spool(memory: Memory, event: Event, kind: str, text: str) -> None:
     """Spool a message or an answer; another machine spools its own and reports complete exchanges."""
     if not event.remote:
         _attempt(memory, "note", lambda: memory.conversations.note(kind, text))
@@ -334,10 +334,10 @@ def _note(memory: Memory, event: Event, kind: str, text: str) -> None:
 
 def _drain(memory: Memory, limit: int = 5) -> None:
     """Archive spooled exchanges; those that cannot be archived now stay in the spool."""
-    from nanoclaw_memory.memory.team_pages import shown
+    from nanoclaw_memory.memory.team_pages import synchronised
 
     def drain() -> None:
-        with shown(memory.group):
+        with synchronised(memory.group):
             memory.group.drain_spool(limit, WAIT_MS / 1000)
 
     _attempt(memory, "drain", drain)
@@ -359,7 +359,7 @@ def _attempt(memory: Memory, what: str, work: Callable[[], object]) -> None:
         memory.group.telemetry.record(f"{what} failed", error=str(error)[:500])
 
 
-def _end(memory: Memory, event: Event) -> str:
+def _session_end(memory: Memory, event: Event) -> str:
     """Do nothing essential: clients allow a second, or none."""
     _catch_up(memory, event)
     _drain(memory)
@@ -407,10 +407,10 @@ def _tool_json(event: Event, told: str) -> str:
 _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
     "start": _start,
     "prompt": _prompt,
-    "asked": _asked,
+    "asked": _spool_prompt,
     "compact": _compact,
     "answer": _stop,
-    "end": _end,
+    "end": _session_end,
     "tool": _tool,
 }
 

@@ -53,8 +53,13 @@ class _Patterns(msgspec.Struct, frozen=True):
 
 def find(message: str) -> list[Correction]:
     """Return the correcting sentences of a message, highest weight first; most messages have none."""
-    found = [one for said in _sentences(message) for one in _matches(*said) if one.weight >= THRESHOLD]
-    return sorted(found, key=lambda one: -one.weight)
+    found = [
+        correction
+        for said in _sentences(message)
+        for correction in _matches(*said)
+        if correction.weight >= THRESHOLD
+    ]
+    return sorted(found, key=lambda correction: -correction.weight)
 
 
 def asks_of(own: str, labels: bool = True) -> bool:
@@ -162,7 +167,7 @@ def lesson_of(found: Sequence[Correction], own: str) -> str:
     """
     said = sentences(own)
     if sum(map(len, said)) + len(said) > MAX_LESSON:
-        corrects = [any(sentence in one.sentence for one in found) for sentence in said]
+        corrects = [any(sentence in correction.sentence for correction in found) for sentence in said]
         said = [
             one for one, own, last in zip(said, corrects, [False, *corrects], strict=False) if own or last
         ]
@@ -188,7 +193,7 @@ def is_general(lesson: str, found: Sequence[Correction]) -> bool:
     about_answers = principle_of(lesson) in ("brevity", "style") and bool(
         set(words(lesson)) & _indicators()["answering"]
     )
-    return about_answers or any(one.kind == "length" for one in found)
+    return about_answers or any(correction.kind == "length" for correction in found)
 
 
 @functools.cache

@@ -88,9 +88,9 @@ class Learner:
     def _answer_before(self, exchange: Exchange) -> str:
         """Return the answer that a message may correct; after "Sorry." in reply to a correction, the corrected one."""
         before = self._exchanges.before(exchange)
-        while before and not _tells(before) and self._lessons.learnt_from(before.id):
+        while before and not _has_content(before) and self._lessons.learnt_from(before.id):
             before = self._exchanges.before(before)
-        return before.agent_response if before and _tells(before) else ""
+        return before.agent_response if before and _has_content(before) else ""
 
     def learn(self, exchange: Exchange, taught: Teaching | None) -> None:
         """Store what an exchange teaches, once; without a judge it is recorded to be judged later."""
@@ -142,8 +142,8 @@ class Learner:
         if known is None:
             self._lessons.add(new, exchange.timestamp)
             return
-        held = new.state == "candidate" and taught.sure
-        woken = known.state in ("candidate", "retired") and not held
+        is_held = new.state == "candidate" and taught.sure
+        woken = known.state in ("candidate", "retired") and not is_held
         self._lessons.update(
             known.id,
             seen=known.seen + 1,
@@ -156,8 +156,8 @@ class Learner:
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
         talk = trigger_of(said(before).text, before.agent_response) if before else ""
-        held = _held(exchange, taught)
-        active = taught.sure and taught.reach != "once" and not taught.states and not held
+        reason = _hold_reason(exchange, taught)
+        active = taught.sure and taught.reach != "once" and not taught.states and not reason
         return NewLesson(
             trigger=talk or taught.words[:MAX_TRIGGER],
             lesson=_with_subject(taught.words, before),
@@ -169,26 +169,28 @@ class Learner:
             session_id=exchange.session_id,
             exchange_id=exchange.id,
             reach=taught.reach,
-            why=f"{HELD}{held}; {taught.why}" if held else taught.why,
+            why=f"{HELD}{reason}; {taught.why}" if reason else taught.why,
         )
 
     def _known(self, lesson: str, private: bool) -> Lesson | None:
         """Return an existing lesson with the same content and visibility."""
         known = [one for one in self._lessons.all((), private) if one.private == private]
         new = features(lesson)
-        same = [one for one in known if same_statement(features(_bare(one.lesson)), new) and _own(one, new)]
+        same = [
+            one for one in known if same_statement(features(_bare(one.lesson)), new) and _is_persons(one, new)
+        ]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
 
 
-def _own(lesson: Lesson, said: Features) -> bool:
+def _is_persons(lesson: Lesson, said: Features) -> bool:
     """Return whether a lesson is certainly the person's or adds nothing to their words; only such are activated."""
     surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
     return surely or features(_bare(lesson.lesson)).stems <= said.stems
 
 
-def held(lessons: LessonTable) -> list[Lesson]:
+def held_lessons(lessons: LessonTable) -> list[Lesson]:
     """Return the lessons that await a person's approval and steer nothing until then."""
-    return [one for one in lessons.all(("candidate",)) if one.why.startswith(HELD)]
+    return [lesson for lesson in lessons.all(("candidate",)) if lesson.why.startswith(HELD)]
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
@@ -197,12 +199,12 @@ def by_rules(message: str, before: str) -> Teaching | None:
     own = read(message)
     works = _works(own.text)
     rule = _rule(own.text, found, works, ALONE_FROM) if own.alone else 0.0
-    if not (rule or (found if before else not own.alone and _standing(found))):
+    if not (rule or (found if before else not own.alone and _lasting_rules(found))):
         return None
     lesson = corrections.lesson_of(found, own.text) if found else corrections.worded(sentences(own.text))
     general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
-    states = _states(found, rule, works, ONLY_STATES_BELOW)
+    states = _only_states_fact(found, rule, works, ONLY_STATES_BELOW)
     why = _reasons(found, rule, bool(before) and _contradicts(found), states)
     sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
@@ -224,19 +226,19 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     probability = _probability(judge, own, message if pasted else "", before)
     sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
     if not before:  # it corrects nothing
-        plain = _standing(patterns) if sure or rule else []
+        plain = _lasting_rules(patterns) if sure or rule else []
         sure = False
     else:
         short = alone and len(own.split()) <= PLAIN_WORDS
-        plain = [one for one in patterns if one.weight >= PLAIN_FROM] if short else []
-        sure = sure and (bool(patterns) or not _tells_apart(judge, own, before))
+        plain = [correction for correction in patterns if correction.weight >= PLAIN_FROM] if short else []
+        sure = sure and (bool(patterns) or not _is_no_correction(judge, own, before))
     if not (sure or plain or rule):
         return None
     reach = _reach(judge, own, before)
-    if rule and reach == "once" and _standing(patterns) and not _ONCE.search(own):
+    if rule and reach == "once" and _lasting_rules(patterns) and not _ONCE.search(own):
         reach = "topic"  # it is worded as a lasting rule
-    below = APART_STATES_BELOW if _is_apart(own, before) else STATES_BELOW
-    states = _states(plain, rule, works, below)
+    below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
+    states = _only_states_fact(plain, rule, works, below)
     corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
@@ -244,15 +246,15 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     return Teaching(words, reach, True, why.rstrip("; "), beside, states)
 
 
-def _states(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
+def _only_states_fact(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
     """Return whether it only states a fact, even if a pattern says that an answer was wrong."""
-    return not rule and all(one.kind == "wrong" for one in patterns) and works < below
+    return not rule and all(correction.kind == "wrong" for correction in patterns) and works < below
 
 
 def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states: bool) -> str:
     """Return why something was learnt, for people, and whether the previous answer was surely corrected."""
     found = ["states something"] if states else []
-    found += [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
+    found += [f"rule: {correction.kind} {correction.weight:.2f}" for correction in patterns[:1]]
     if rule and not patterns:
         found.append(f"says how to work {rule:.2f}")
     return "; ".join(found if corrects else [*found, NO_CORRECTION])
@@ -260,12 +262,12 @@ def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states
 
 def _contradicts(patterns: Sequence[Correction]) -> bool:
     """Return whether a pattern says that an answer was wrong, and not only how to work."""
-    return any(one.kind not in STANDING for one in patterns)
+    return any(correction.kind not in STANDING for correction in patterns)
 
 
 def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) -> float:
     """Return the probability that words are a lasting rule for the work, or 0 if it is below `least`."""
-    standing = bool(_standing(patterns))
+    standing = bool(_lasting_rules(patterns))
     if not scorer.usable():
         return 1.0 if standing else 0.0
     enough = works >= (BESIDE_PATTERN if standing else least) and not own.rstrip().endswith("?")
@@ -282,26 +284,28 @@ def _works(own: str, judge: Judge | None = None) -> float:
     return found * kind / (found * kind + (1 - found) * (1 - kind) or 1.0)
 
 
-def _tells(before: Exchange) -> bool:
+def _has_content(before: Exchange) -> bool:
     """Return whether an answer has any content that can be corrected, unlike "Ok."."""
     asked = before.user_message.rstrip().endswith("?")
     words = _CONTRACTED.sub("", before.agent_response)
     return asked or len(telling(words)) > 1 or bool(_DIGIT.search(words))
 
 
-def _standing(found: Sequence[Correction]) -> list[Correction]:
+def _lasting_rules(found: Sequence[Correction]) -> list[Correction]:
     """Return the matches that are lasting rules for the work, whatever was said before."""
-    return [one for one in found if one.kind in STANDING and one.weight >= ACTIVE_FROM]
+    return [
+        correction for correction in found if correction.kind in STANDING and correction.weight >= ACTIVE_FROM
+    ]
 
 
-def _tells_apart(judge: Judge, own: str, before: str) -> bool:
+def _is_no_correction(judge: Judge, own: str, before: str) -> bool:
     """Return whether words ask, or state a fact unrelated to the previous answer, and so do not correct it."""
     if own.rstrip().endswith("?"):
         return True
-    return _is_apart(own, before) and judge.line_types(own, "")["fact"] >= FACT_FROM
+    return _shares_no_word(own, before) and judge.line_types(own, "")["fact"] >= FACT_FROM
 
 
-def _is_apart(own: str, before: str) -> bool:
+def _shares_no_word(own: str, before: str) -> bool:
     """Return whether words share none with the previous answer."""
     return not set(telling(own)).intersection(telling(before))
 
@@ -341,7 +345,7 @@ def _taught(judge: Judge, own: str, before: str) -> list[str]:
     return [said[number] for number in sorted(kept)] or [own]
 
 
-def _held(exchange: Exchange, taught: Teaching) -> str:
+def _hold_reason(exchange: Exchange, taught: Teaching) -> str:
     """Return why a lesson must await a person's approval; empty for most."""
     if exchange.origin in FOREIGN:
         return from_others(exchange.origin)
@@ -356,7 +360,12 @@ def _with_subject(lesson: str, before: Exchange | None) -> str:
 
     An answer to a message with somebody else's words may repeat them: parts that sound like a rule are left out.
     """
-    if before is None or not _tells(before) or len(telling(lesson)) >= ELLIPTIC or not said(before).alone:
+    if (
+        before is None
+        or not _has_content(before)
+        or len(telling(lesson)) >= ELLIPTIC
+        or not said(before).alone
+    ):
         return lesson
     subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
     new = set(telling(subject)).difference(telling(lesson))

@@ -43,7 +43,7 @@ class LessonService:
     def outcomes(self, limit: int = 50) -> list[Outcome]:
         """Return the last outcomes of all lessons that this scope may see."""
         seen = {lesson.id for lesson in self.lessons()}
-        return [one for one in self._table.outcomes(None, limit) if one.lesson_id in seen]
+        return [outcome for outcome in self._table.outcomes(None, limit) if outcome.lesson_id in seen]
 
     def add(
         self,

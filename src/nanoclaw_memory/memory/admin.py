@@ -245,7 +245,7 @@ class AdminPart:
 
         self._group.require_owner("lift a tombstone")
         wordings = self._group.intake.wordings(text)
-        return self._group.intake.allow(Phrases.asked(*wordings) | Phrases.met(wordings))
+        return self._group.intake.allow(Phrases.of_request(*wordings) | Phrases.of_rows(wordings))
 
     def kept_out(self) -> list[KeptOut]:
         """Count what is kept out, by day and reason; the texts themselves are stored nowhere."""
@@ -264,8 +264,8 @@ def status(group: Group) -> Status:
 
     home, private = group.home, group.scope.private
     administers = private and group.scope.group == MAIN_GROUP
-    found = [one for one in group.existing_databases() if one.exists()]
-    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda one: one.path)}
+    found = [database for database in group.existing_databases() if database.exists()]
+    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda database: database.path)}
     usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,

@@ -270,7 +270,7 @@ class Memory:
             found = self.group.retrieval.search(asked, corpus)
             if (chats := self.group.shared_chats) is not None and corpus in ("", "all"):
                 wanted = narrowed(chats.retrieval.filter_for(self.scope))
-                found = _with_said(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
+                found = _with_shared_hits(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -296,7 +296,9 @@ class Memory:
             said = chats.entries.search(
                 query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
             )
-            own = _with_said(own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit)
+            own = _with_shared_hits(
+                own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit
+            )
         return replace(own, took_ms=round((time.monotonic() - began) * 1000, 1))
 
     def recall(
@@ -398,7 +400,7 @@ class Memory:
         path, first, last = self.group.archived(own)
         if last:
             moved = log.parse(self.get(path).text)
-            lines += [replace(one, path=path) for one in moved if first <= one.line <= last]
+            lines += [replace(line, path=path) for line in moved if first <= line.line <= last]
         return wanted, lines
 
     def boot(self, project: str = "", max_chars: Count = 0) -> Boot:
@@ -550,7 +552,7 @@ class Memory:
             expires=expires,
         )
         self.group.refuse_decided(draft.content)
-        stored = self.group.entries.store(draft, self.group.heard)
+        stored = self.group.entries.store(draft, self.group.source_in_session)
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )
@@ -579,10 +581,10 @@ class Memory:
         `agreed` receives the lines that would leave Markdown pages; unless it agrees, the pages stay as they are.
         A text that nothing contains is refused from now on only with `keep_out`.
         """
-        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+        from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
 
         self.group.require_owner("forget")
-        work = Forgetting(self.group.forget_targets(), Asked(id, entity, session, text))
+        work = Forgetting(self.group.forget_targets(), ForgetRequest(id, entity, session, text))
         if dry_run:
             return work.preview()
         done = work.carry_out(agreed or (lambda pages: False), checkpoints, keep_out)
@@ -669,7 +671,7 @@ class Memory:
         return notes
 
 
-def _with_said(found: Found, said: Found, limit: int) -> Found:
+def _with_shared_hits(found: Found, said: Found, limit: int) -> Found:
     """Append what shared chats said to the hits, marked and never ranked above them."""
     lowest = found.hits[-1].score if found.hits else 1.0
     marked = (replace(hit, shared=True, score=min(hit.score, lowest)) for hit in said.hits)

@@ -37,8 +37,8 @@ class ConversationsPart:
         """
         found = self._group.conversations.sessions(limit)
         if (chats := self._group.shared_chats) is not None:
-            found += [replace(one, shared=True) for one in chats.conversations.sessions(limit)]
-        return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
+            found += [replace(session, shared=True) for session in chats.conversations.sessions(limit)]
+        return sorted(found, key=lambda session: session.last, reverse=True)[:limit]
 
     def session(self, session_id: str) -> list[Exchange]:
         """Return the exchanges of a session, oldest first; a private scope may also read those of shared chats."""
@@ -86,7 +86,7 @@ class ConversationsPart:
             tuple(plugins),
             tuple(turns.token_sums("session_id", session, after)),
             turns.calls(session, after),
-            sum(one.tokens for one in plugins),
+            sum(total.tokens for total in plugins),
         )
 
     # ---- the spool of the hooks ----
@@ -110,7 +110,7 @@ class ConversationsPart:
     def waiting(self) -> int:
         """Count the exchanges in the spool, of private and shared chats."""
         own = (self._group, self._group.shared_chats)
-        return sum(one.conversations.spool.waiting() for one in own if one is not None)
+        return sum(group.conversations.spool.waiting() for group in own if group is not None)
 
     # ---- transcripts and archives ----
 

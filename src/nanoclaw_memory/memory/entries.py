@@ -40,7 +40,7 @@ class EntriesPart:
         found = self._group.entries.listed(types, tags, status, limit)
         if (chats := self._group.shared_chats) is not None and chats.has("entries"):
             found += chats.entries.listed(types, tags, status, limit)
-        return sorted(found, key=lambda one: one.provenance.timestamp, reverse=True)[:limit]
+        return sorted(found, key=lambda entry: entry.provenance.timestamp, reverse=True)[:limit]
 
     def get(self, entry_id: str) -> Entry:
         """Return one entry, whatever its status."""
@@ -49,7 +49,7 @@ class EntriesPart:
     def history(self, entry_id: str) -> list[Entry]:
         """Return an entry and those it replaced, newest first."""
         own = self._group.entries_of(entry_id)
-        return [own.get(one.id) for one in own.chain(own.get(entry_id))]
+        return [own.get(entry.id) for entry in own.chain(own.get(entry_id))]
 
     def reinforce(self, entry_id: str) -> Entry:
         """Mark an entry as still relevant: its importance is reset and fades more slowly."""

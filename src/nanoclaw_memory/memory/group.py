@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
-from nanoclaw_memory.memory.team_pages import COMMON, has_team, shown, synchronise, team_tables
+from nanoclaw_memory.memory.team_pages import COMMON, has_team, synchronise, synchronised, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.listing import Seen
 
 SPOOLED_AT_ONCE = 20  # exchanges that are archived before a question is answered
-HEARD_WITHIN = timedelta(hours=12)  # between a person's words and an agent storing them
+CONFIRM_WITHIN = timedelta(hours=12)  # between a person's words and an agent storing them
 
 
 class Group:
@@ -152,7 +152,7 @@ class Group:
             return self.open_shared_chats()
         return self._shared_chats
 
-    def worlds(self, database: str) -> list[Group]:
+    def private_and_shared(self, database: str) -> list[Group]:
         """Return this group and its shared chats, without those that have no such database."""
         return [own for own in (self, self.shared_chats) if own is not None and own.has(database)]
 
@@ -262,7 +262,7 @@ class Group:
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:
         """Read files that changed since the graph read them; yield what is still unread. The files are listed once."""
-        with shown(self, writes=False), self.resources.listing.kept():
+        with synchronised(self, writes=False), self.resources.listing.kept():
             yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
     def catch_up(self) -> None:
@@ -280,7 +280,7 @@ class Group:
             return ""
         files, stale = Refresh(self.graph, self.home, self.pages, self.resources.freshness).run()
         # In a group chat "my" could be anybody's.
-        if self.scope.private and not self.resources.hurried:
+        if self.scope.private and not self.resources.defers_graph:
             _, unread = self.statements.read()
             stale = stale or unread
         if files or stale:
@@ -318,7 +318,7 @@ class Group:
 
     def entries_of(self, entry_id: str) -> Entries:
         """Return the entries among which this one is: a private scope also finds those of shared chats."""
-        chats = (own.entries for own in self.worlds("entries") if own is not self)
+        chats = (own.entries for own in self.private_and_shared("entries") if own is not self)
         return next((own for own in chats if own.ledger.table.get(entry_id)), self.entries)
 
     def _reopen_entries(self) -> Database:
@@ -411,7 +411,7 @@ class Group:
     def index(self, rebuild: bool = False) -> Indexed:
         """Bring the search index up to date with everything it is built from."""
         self.require_group()
-        with shown(self, writes=False):
+        with synchronised(self, writes=False):
             done = self.retrieval.run(rebuild)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
@@ -464,22 +464,26 @@ class Group:
 
     # ---- entries of agents against what people said ----
 
-    def heard(self, content: str) -> str:
+    def source_in_session(self, content: str) -> str:
         """Return where recent messages contain the text that an agent stores: `said`, `pasted`, or empty for
         nowhere.
         """
-        from nanoclaw_memory.entries.entries import heard
+        from nanoclaw_memory.entries.entries import source_in_messages
 
         found = self.exchanges.of_session(self.scope.session_id) if self.scope.session_id else []
-        found = found or self.exchanges.recent(since=self._not_before())
-        messages = [one.user_message for one in found if one.private and one.origin == "user"]
-        return heard(content, *self._told_apart([*messages, *self.conversations.spool.asked()]))
+        found = found or self.exchanges.recent(since=self._confirm_since())
+        messages = [
+            exchange.user_message for exchange in found if exchange.private and exchange.origin == "user"
+        ]
+        return source_in_messages(
+            content, *self._split_quoted([*messages, *self.conversations.spool.unanswered_messages()])
+        )
 
     def refuse_decided(self, text: str) -> None:
         """Refuse a text that a person rejected or that awaits review, here or in a shared chat, unless the owner
         writes it.
         """
-        for own in self.worlds("entries") if self.scope.author != "owner" else ():
+        for own in self.private_and_shared("entries") if self.scope.author != "owner" else ():
             own.entries.ledger.refuse_decided(text)
 
     def hold_attack(self, text: str) -> str:
@@ -493,27 +497,31 @@ class Group:
         from nanoclaw_memory.entries import rules
 
         draft = rules.draft(text, "instruction", now=self.clock.now(), reason="written for a log or page")
-        stored = self.entries.store(draft, self.heard)
+        stored = self.entries.store(draft, self.source_in_session)
         return stored.id if stored.status == "held" else ""  # a person has approved this very text
 
-    def hear(self, exchange: Exchange) -> None:
+    def confirm_said(self, exchange: Exchange) -> None:
         """Confirm entries of agents that the person's message repeats; hold those that it only pastes."""
         if not (exchange.private and exchange.origin == "user" and self.has("entries")):
             return
         from nanoclaw_memory.store.entries import EntryTable  # imported here: a hook seldom needs more
 
-        if EntryTable(self.database("entries")).suggested(self._not_before()):
-            self.entries.hear(*self._told_apart([exchange.user_message]), since=self._not_before())
+        if EntryTable(self.database("entries")).suggested(self._confirm_since()):
+            self.entries.confirm_said(
+                *self._split_quoted([exchange.user_message]), since=self._confirm_since()
+            )
 
-    def _not_before(self) -> str:
-        return stamp(self.clock.now() - HEARD_WITHIN)
+    def _confirm_since(self) -> str:
+        return stamp(self.clock.now() - CONFIRM_WITHIN)
 
-    def _told_apart(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
+    def _split_quoted(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
         """Split messages into what people wrote themselves and what they only quoted."""
         from nanoclaw_memory.intake.own_words import read
 
         found = [read(message, self.resources.judge) for message in messages]
-        return [one.text for one in found], [one.rest for one in found if one.rest]
+        return [own_words.text for own_words in found], [
+            own_words.rest for own_words in found if own_words.rest
+        ]
 
     def drain_spool(self, limit: int = 50, wait: float = 10.0) -> int:
         """Archive spooled exchanges, each in its own session; return how many.
@@ -608,12 +616,14 @@ class Group:
 
         scope = Scope(self.scope.group)  # whichever process finishes it after a kill, it acts for the owner
         with self.as_scope(scope) as own:
-            from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+            from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
 
             try:
                 if own.intake.tombstones() is None:
                     return
-                Forgetting(own.forget_targets(), Asked(again=True)).carry_out(lambda pages: False, False)
+                Forgetting(own.forget_targets(), ForgetRequest(again=True)).carry_out(
+                    lambda pages: False, False
+                )
             except (
                 NanoClawError
             ) as error:  # its tombstone stays: doctor reports it, and the next forget completes it

@@ -108,11 +108,11 @@ class StoreMigration:
 
     def _of_all(self) -> Iterator[Move]:
         target = Store(self.home.root, self.url)
-        for one in self.group.resources.store.of_all_groups():
-            other = target.open(one.path, one.name, counted=one.name == "messages")
-            for each in (one, other):
+        for database in self.group.resources.store.of_all_groups():
+            other = target.open(database.path, database.name, counted=database.name == "messages")
+            for each in (database, other):
                 self.closing.callback(each.close)
-            yield self._move(one, other)
+            yield self._move(database, other)
 
     def _move(self, source: Database, target: Database) -> Move:
         return Move(source.path.relative_to(self.home.root).as_posix(), source, target)
@@ -183,7 +183,7 @@ class StoreMigration:
         if group.resources.pages_away_until:
             raise StoreError(f"the pages of {name} could not be moved: {done.problems[0]}", "run it again")
         tables = team_tables(group)
-        return sum(len(PageTable(one).all()) for one in tables), done.problems
+        return sum(len(PageTable(database).all()) for database in tables), done.problems
 
     # ---- the record of moves ----
 

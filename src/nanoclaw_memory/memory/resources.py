@@ -63,7 +63,9 @@ class Resources:
         self.resident = (
             False  # set by a long-lived server: only there is loading a model for turns worthwhile
         )
-        self.hurried = False  # set by a prompt's hook in its own process: the graph reads conversations later
+        self.defers_graph = (
+            False  # set by a prompt's hook in its own process: the graph reads conversations later
+        )
         # how long to wait for another writer; a hook sets it before anything is opened
         self.wait_ms: int | None = None
         self.embedder_used = False
@@ -306,7 +308,7 @@ def _open(store: Store, path: Path, name: str) -> Database:
     if store.url:
         return store.open(path, name)
     if name in ("facts", "continuity"):
-        return store.open(path, name, _taken_over(path, name), counted=True)
+        return store.open(path, name, _migration(path, name), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
@@ -314,7 +316,7 @@ def _open(store: Store, path: Path, name: str) -> Database:
     return store.open(path, name, durable=name == "entries", counted=name != "index")
 
 
-def _taken_over(path: Path, name: str) -> Adopt:
+def _migration(path: Path, name: str) -> Adopt:
     """Return the migration of a file of an older system or release, which also moves the rows of shared chats out of
     it.
     """

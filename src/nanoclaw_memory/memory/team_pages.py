@@ -19,7 +19,7 @@ from nanoclaw_memory.workspace.paths import GROUP_PAGE
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.store.database import Database
-    from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
+    from nanoclaw_memory.upkeep.mirror import Mirror, PageConflict
 
 C = TypeVar("C", bound=type)
 LOOK_SECONDS = 1.0
@@ -42,14 +42,14 @@ def _synchronised(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         group = getattr(self, "_group", None) or self.group
-        with shown(group, deletes=method.__name__ in _DELETING):
+        with synchronised(group, deletes=method.__name__ in _DELETING):
             return method(self, *args, **kwargs)
 
     return call
 
 
 @contextmanager
-def shown(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[None]:
+def synchronised(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[None]:
     """Synchronise around a call, unless an outer call does already."""
     resources = group.resources
     if resources.showing_pages or not has_team(group):
@@ -98,8 +98,8 @@ def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
         return Mirrored(problems=("the database is away: pages may be old",))
     done: list[Mirrored] = []
     try:
-        for one in mirrors(group, author):
-            done.append(one.sync(looking=looking))
+        for mirror in mirrors(group, author):
+            done.append(mirror.sync(looking=looking))
         if looking:
             resources.pages_seen = time.monotonic()
     except NanoClawError as error:
@@ -107,14 +107,14 @@ def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
         if not done:  # otherwise these are the pages of all groups, which an agent's role may only read
             resources.pages_away_until = time.monotonic() + AWAY_SECONDS
         done.append(Mirrored(problems=(error.message,)))
-    return together(done)
+    return combined(done)
 
 
-def together(found: Sequence[Mirrored]) -> Mirrored:
+def combined(found: Sequence[Mirrored]) -> Mirrored:
     """Combine the results of several mirrors."""
     names = ("pulled", "pushed", "merged", "deleted", "kept", "conflicts", "problems")
     summed: dict[str, Any] = {
-        name: sum((getattr(one, name) for one in found), start=() if name in names[5:] else 0)
+        name: sum((getattr(result, name) for result in found), start=() if name in names[5:] else 0)
         for name in names
     }
     return Mirrored(**summed)
@@ -133,7 +133,9 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
     common = group.home.shared if folder is None else folder / COMMON
     make_folder(common)
 
-    def made(where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> Mirror:
+    def mirror_of(
+        where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()
+    ) -> Mirror:
         of_all = mark == "-common"
         return Mirror(
             folder=where,
@@ -149,12 +151,12 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
         )
 
     if folder is not None or group.scope.group == MAIN_GROUP:
-        return [made(folder or group.workspace, "", (COMMON,)), made(common, "-common")]
-    beside = made(group.home.group_root(group.scope.group), "-group", only=(GROUP_PAGE,))
-    return [made(group.workspace, "", (COMMON, GROUP_PAGE)), beside, made(common, "-common")]
+        return [mirror_of(folder or group.workspace, "", (COMMON,)), mirror_of(common, "-common")]
+    beside = mirror_of(group.home.group_root(group.scope.group), "-group", only=(GROUP_PAGE,))
+    return [mirror_of(group.workspace, "", (COMMON, GROUP_PAGE)), beside, mirror_of(common, "-common")]
 
 
-def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:
+def _propose(group: Group, prefix: str, conflict: PageConflict) -> None:
     """Propose both texts of a conflict to a person; the page keeps the one that came first."""
     import difflib
 
@@ -191,7 +193,7 @@ def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = No
     quiet, began = wait is not None, False
     while True:
         try:
-            done = together([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
+            done = combined([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
             if done.changed:
                 synchronise(group, group.scope.author)
             began = True

@@ -118,14 +118,14 @@ class UpkeepPart:
         return replace(self._migrated(dry_run=False), checkpoint=name)
 
     def _migrated(self, dry_run: bool) -> BroughtIn:
-        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
+        from nanoclaw_memory.upkeep.importing import combined, migrate_files, restore_lost
         from nanoclaw_memory.workspace.paths import memory_files
 
         restored = restore_lost(self._group.entries, dry_run)
         files = memory_files(self._group.home, self._group.scope, ())
         with self._group.resources.judging():
             judge = self._group.resources.judge
-        return together(restored, migrate_files(self._group.entries, files, dry_run, judge))
+        return combined(restored, migrate_files(self._group.entries, files, dry_run, judge))
 
     def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
         """Import the export of another memory, with the origin `import`."""

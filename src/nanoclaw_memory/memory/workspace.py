@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
-from nanoclaw_memory.memory.team_pages import shown, with_pages
+from nanoclaw_memory.memory.team_pages import synchronised, with_pages
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
@@ -323,7 +323,7 @@ class WorkspacePart:
         return Notes(
             folder,
             lambda text: self._group.intake.admit(text).text,
-            lambda: shown(self._group, deletes=True),
+            lambda: synchronised(self._group, deletes=True),
         )
 
     @cached_property

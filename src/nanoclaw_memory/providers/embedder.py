@@ -138,7 +138,7 @@ class QuestionVectors:
             self.nbytes += found.vectors.nbytes
             if self.nbytes <= self.most:
                 return
-            ready = [key for key, one in self._known.items() if one.done()]
+            ready = [key for key, future in self._known.items() if future.done()]
             for key in ready:
                 self.nbytes -= self._known.pop(key).result().vectors.nbytes
                 if self.nbytes <= self.most:
@@ -348,9 +348,16 @@ class _Builder(msgspec.Struct, frozen=True):
         from nanoclaw_memory.providers.local import LocalEmbedder
         from nanoclaw_memory.providers.models import EMBEDDERS, directory
 
-        others = (LocalEmbedder(one, directory(one, self.models_dir)) for one in EMBEDDERS)
+        others = (LocalEmbedder(model, directory(model, self.models_dir)) for model in EMBEDDERS)
         known = (self.local(), *others)
-        return next((one for one in known if one.identity == identity and one.installed), None)
+        return next(
+            (
+                local_embedder
+                for local_embedder in known
+                if local_embedder.identity == identity and local_embedder.installed
+            ),
+            None,
+        )
 
     def local(self) -> LocalEmbedder:
         from nanoclaw_memory.providers.local import LocalEmbedder

@@ -93,7 +93,9 @@ class LocalModel:
         """
         if not aside and (len(items) < 2 or self.threads < 2):
             return [work(item) for item in items]
-        pool = ThreadPoolExecutor(min(self.threads, len(items)), initializer=_step_aside if aside else None)
+        pool = ThreadPoolExecutor(
+            min(self.threads, len(items)), initializer=_lower_priority if aside else None
+        )
         try:
             return list(pool.map(work, items))
         finally:
@@ -207,7 +209,7 @@ def session_options() -> Any:
     return options
 
 
-def _step_aside() -> None:
+def _lower_priority() -> None:
     """Lower this thread's priority; on Linux each thread has its own."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), ASIDE)

@@ -151,7 +151,7 @@ class Encoder:
 
         given = self._file.initializers()
         values = [
-            onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(one)) for one in given.values()
+            onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value)) for value in given.values()
         ]
         options.add_external_initializers(list(given), values)
         return onnxruntime.InferenceSession(GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"])

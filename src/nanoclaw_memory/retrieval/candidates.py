@@ -281,7 +281,7 @@ class Candidates:
         total = pool.total
         # Ranking costs by the row: rare words come first, common ones only as long as they are affordable.
         left = most = max(POSTINGS + total // 100, ALL_POSTINGS * ALL_POSTINGS // max(total, ALL_POSTINGS))
-        asked = {term: _known(self._index.passages, term, most, german) for term in _asked_for(question)}
+        asked = {term: _known(self._index.passages, term, most, german) for term in _subject_words(question)}
         names = [term for text in pool.others for term in terms_of(text) if term not in asked]
         pairs = [pair for known in asked.values() for pair in known]
         pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
@@ -400,7 +400,7 @@ def _by_language(weights: tuple[float, float], question: str, model: Calibration
     return weights[0] * FOREIGN, weights[1]
 
 
-def _asked_for(question: str) -> list[str]:
+def _subject_words(question: str) -> list[str]:
     """Return the words of a question that name its subject, if any do."""
     terms = terms_of(question)
     asking = {degree.casefold() for degree in _DEGREE.findall(question)}

@@ -229,7 +229,7 @@ class Currency:
         text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
         subject = self._subject(text, total, words(own.passage.project))
         near = set(subject.nearest(own.id))
-        connected = near | self._connected(statement_of(own), subject) - {own.id}
+        connected = near | self._connected_by_change(statement_of(own), subject) - {own.id}
         if question:
             return self._answered_anew(own, question, connected)
         rows: list[Overtaken] = []
@@ -271,7 +271,7 @@ class Currency:
                 rows += overtaken(older, own, SURE)
         return rows
 
-    def _connected(self, text: str, subject: _Subject) -> set[int]:
+    def _connected_by_change(self, text: str, subject: _Subject) -> set[int]:
         """Return statements connected by what one changes, including uncompared ones that may change it."""
         changed, told = changed_stems(text) | old_value_stems(text), told_stems(text)
         compared = self._compared()
@@ -393,9 +393,11 @@ class _Subject(msgspec.Struct, frozen=True):
         return any(self.names[word] and len(self.found[word]) <= ALONE for word in shared)
 
     def _share_rare(self, shared: Sequence[str], rare: float) -> bool:
-        return self._weight(shared) >= rare * self._rarity(0) and self._together(shared) <= TOGETHER
+        return (
+            self._weight(shared) >= rare * self._rarity(0) and self._statements_with_all(shared) <= TOGETHER
+        )
 
-    def _together(self, shared: Sequence[str]) -> int:
+    def _statements_with_all(self, shared: Sequence[str]) -> int:
         """Return how many statements contain all of these words."""
         return len(set.intersection(*(self.found[word] for word in shared)))
 

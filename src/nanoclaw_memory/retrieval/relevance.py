@@ -157,14 +157,14 @@ class Coverage:
         bag = _bag(text)
         absent = {term for term, form in self._forms.items() if not bag.contains(form)}
         named = bool(absent) and any(all(map(bag.contains, name)) for name in self._others)
-        best = _held(self._whole, absent, named) / self._weight
+        best = _contained_weight(self._whole, absent, named) / self._weight
         for part in self._parts:
-            if (held := _held(part, absent, named)) > self._chance:
+            if (held := _contained_weight(part, absent, named)) > self._chance:
                 best = max(best, held / (sum(part.values()) or 1.0))
         return best
 
 
-def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
+def _contained_weight(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
     """Return the weight of the words that a text contains; a name substitutes for the weightiest missing word."""
     if not absent:
         return sum(weights.values())

@@ -40,7 +40,7 @@ class Reranking(msgspec.Struct, frozen=True):
         if reranker is None or not head:
             return list(ranked), []
         try:
-            judged = self._judged(reranker, question, head, _before(head, places, chunks))
+            judged = self._judged(reranker, question, head, _previous_turns(head, places, chunks))
         except ProviderError as error:
             return list(ranked), [f"rerank: {error.message}" + (f"; {error.hint}" if error.hint else "")]
         left_out = sum(score is None for score in judged)
@@ -91,7 +91,7 @@ def blended(head: Sequence[Candidate], judged: Sequence[float | None]) -> list[C
     return sorted(head, key=lambda candidate: -candidate.score)
 
 
-def _before(
+def _previous_turns(
     head: Sequence[Candidate], places: Mapping[int, Place], chunks: Passages
 ) -> dict[int, StoredPassage]:
     """Return for each turn among the candidates the turn before it."""

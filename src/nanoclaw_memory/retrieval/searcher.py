@@ -140,7 +140,7 @@ class Searcher:
         )  # from every source: other parts of the turn need not repeat it
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
-        found = _said_once(question.text, self._ranked(question, pool))
+        found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
         near = self.candidates.centred(pool, [one.stored.id for one in found], gate.learnt().centres)
         for one in found:
@@ -149,10 +149,10 @@ class Searcher:
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
-        bound = self._binding(pool.binding)
+        bound = self._surest_constraints(pool.binding)
         return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
 
-    def _binding(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
+    def _surest_constraints(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
         """Return the surest constraints among passages that somebody states."""
         stored = self.index.passages.search.load(found)
         stating = (stored[key] for key in sorted(stored, key=lambda key: -found[key]))
@@ -299,7 +299,7 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
-def _said_once(message: str, found: Sequence[Candidate]) -> list[Candidate]:
+def _without_repeats(message: str, found: Sequence[Candidate]) -> list[Candidate]:
     """Drop the same message said before, which proves nothing; of its answers only the last is kept."""
     asked = set(terms_of(message))
     turns = {one.stored.id: one.stored.passage for one in found if one.stored.passage.kind == "turn"}

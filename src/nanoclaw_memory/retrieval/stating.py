@@ -55,7 +55,7 @@ _RULE = frozenset("always never don't anymore longer henceforth immer nie niemal
 @bounded(2 * 1024 * 1024)
 def stated_in(text: str) -> str:
     """Return the sentences or clauses of a message that state something; empty if it only asks or requests."""
-    return " ".join(filter(None, map(_stated_of, sentences(text))))
+    return " ".join(filter(None, map(_statement_in, sentences(text))))
 
 
 def tells(text: str) -> bool:
@@ -72,7 +72,7 @@ def only_asks(text: str) -> bool:
     return text.rstrip().endswith("?") or (len(clause) > 1 and _asks(clause, language(text) == "german"))
 
 
-def _stated_of(sentence: str) -> str:
+def _statement_in(sentence: str) -> str:
     """Return a sentence from its first stating clause on; of a question what is stated before it."""
     german = language(sentence) == "german"
     starts = [0, *(match.end() for match in _CLAUSE.finditer(sentence))]
@@ -81,12 +81,12 @@ def _stated_of(sentence: str) -> str:
     for start, end in zip(starts[:last], ends[:last], strict=True):
         found = [word.replace("’", "'") for word in _TOKEN.findall(sentence[start:end])]
         clause = list(itertools.dropwhile(lambda word: word.casefold() in _OPENING, found))
-        if len(clause) > 1 and _states(clause, german, start > 0, last < len(ends)):
+        if len(clause) > 1 and _is_statement(clause, german, start > 0, last < len(ends)):
             return sentence[start : ends[last - 1]]
     return ""
 
 
-def _states(clause: list[str], german: bool, later: bool, before_question: bool) -> bool:
+def _is_statement(clause: list[str], german: bool, later: bool, before_question: bool) -> bool:
     """Return whether a clause has a subject before its verb, or says what to do at all times.
 
     One that may continue a request, or that names the subject of a question, must contain a recognisable verb.

@@ -65,7 +65,7 @@ class Vectoring(msgspec.Struct):
                 whole.append(member.identity.key)
             elif embedded:  # in the order of passages: none before the last of these is missing
                 self.passages.set_covered(member.identity.key, min(waiting[embedded - 1][1], last - 1))
-        self._settle(whole, last)
+        self._record_complete(whole, last)
         return done
 
     def ahead(self, new: Iterable[NewPassage]) -> int:
@@ -130,7 +130,7 @@ class Vectoring(msgspec.Struct):
     def _complete(self, member: Embedder) -> bool:
         return self.passages.covered(member.identity.key) >= self.passages.last_id()
 
-    def _settle(self, whole: Sequence[str], last: int) -> None:
+    def _record_complete(self, whole: Sequence[str], last: int) -> None:
         """Record which model covers everything; a complete first model replaces the one before it."""
         for key in whole:
             if self.passages.covered(key) < last:

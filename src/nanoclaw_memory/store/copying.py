@@ -30,7 +30,7 @@ def copy_rows(source: Database, target: Database) -> dict[str, int]:
     return counts
 
 
-class Contents(msgspec.Struct, frozen=True):
+class DatabaseContents(msgspec.Struct, frozen=True):
     """The content of a database, whatever its engine: row counts by table, and a digest of all rows."""
 
     counts: dict[str, int]
@@ -41,7 +41,7 @@ class Contents(msgspec.Struct, frozen=True):
         return sum(self.counts.values())
 
 
-def contents(database: Database) -> Contents:
+def contents(database: Database) -> DatabaseContents:
     """Count and digest the rows of every non-empty table, regardless of order, without derived tables."""
     counts: dict[str, int] = {}
     total = 0
@@ -53,7 +53,7 @@ def contents(database: Database) -> Contents:
             text = f"{table}\n{[_plain(value) for value in row]!r}"
             total += int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest())
             counts[table] = counts.get(table, 0) + 1
-    return Contents(counts, f"{total % (1 << 128):032x}")
+    return DatabaseContents(counts, f"{total % (1 << 128):032x}")
 
 
 def _plain(value: Any) -> Any:

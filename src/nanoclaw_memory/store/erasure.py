@@ -16,7 +16,7 @@ from nanoclaw_memory.store.lessons import trigger_of
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
-from nanoclaw_memory.store.tombstones import veiled
+from nanoclaw_memory.store.tombstones import name_fingerprint
 from nanoclaw_memory.store.vectors import drop_removed
 
 
@@ -301,7 +301,7 @@ def kept_away_keys(db: Database, kept_away: Collection[tuple[str, str, str]]) ->
         table: frozenset(
             key
             for key, name, slot, value in db.rows(f"SELECT id, {columns} FROM {table}")  # noqa: S608
-            if (veiled(name), veiled(slot), digest(value)) in kept_away
+            if (name_fingerprint(name), name_fingerprint(slot), digest(value)) in kept_away
         )
         for table, columns in _VALUES.items()
     }

@@ -271,7 +271,7 @@ class FactTable(StatementTable[Fact]):
         rest = f"WHERE name IN ({marks}) AND valid_to > :after AND superseded_by IS NOT NULL"
         return self.select(rest, {**params, "after": after})
 
-    def said_on(self, source: str) -> list[FactRow]:
+    def stated_on(self, source: str) -> list[FactRow]:
         """Return the valid facts that a line, as `path:line`, states."""
         path, _, line = source.rpartition(":")
         rest = (

@@ -44,7 +44,7 @@ _EDGE = {
 }
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class CompiledQuery(msgspec.Struct, frozen=True):
     """A query as SQL; `kinds` says how each column is read."""
 
     sql: str
@@ -97,7 +97,7 @@ class Compiler:
         self._listed: set[str] = set()  # entities that are found only by their labels and values
         self._number = 0
 
-    def compile(self, query: GraphQuery, most: int) -> Compiled:
+    def compile(self, query: GraphQuery, most: int) -> CompiledQuery:
         """Return the SELECT for a query; it asks for one row more than `most`, to detect that there are more."""
         nodes, edges = _variables(query)
         outer = _Bound(
@@ -111,7 +111,7 @@ class Compiler:
         limit = most if query.limit is None else min(query.limit, most)
         limits = {"row_limit": limit + (query.limit is None or query.limit > most), "row_skip": query.skip}
         sql += " LIMIT :row_limit OFFSET :row_skip"
-        return Compiled(sql, self._params | limits, tuple(kind for kind, _ in values))
+        return CompiledQuery(sql, self._params | limits, tuple(kind for kind, _ in values))
 
     def _aliases(self) -> str:
         """Return the names that mean another entity, as a table."""

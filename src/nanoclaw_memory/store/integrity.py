@@ -160,7 +160,7 @@ def _sound(manifest: Path, database: str) -> list[tuple[str, str]]:
 # ---- rows dated by a clock in the future ----
 
 
-class Dated(msgspec.Struct, frozen=True):
+class DatedTable(msgspec.Struct, frozen=True):
     """A table whose rows are dated when they are stored; `others` are set then or later."""
 
     table: str
@@ -172,12 +172,12 @@ class Dated(msgspec.Struct, frozen=True):
 
 DATED = {
     "facts": (
-        Dated("facts", others=("last_accessed",), valid=True),
-        Dated("relations", others=("last_accessed",), valid=True),
-        Dated("growth_vectors", others=("last_seen",)),
+        DatedTable("facts", others=("last_accessed",), valid=True),
+        DatedTable("relations", others=("last_accessed",), valid=True),
+        DatedTable("growth_vectors", others=("last_seen",)),
     ),
-    "entries": (Dated("entries", "number", others=("updated_at", "used_at")),),
-    "continuity": (Dated("exchanges", stored="timestamp"),),
+    "entries": (DatedTable("entries", "number", others=("updated_at", "used_at")),),
+    "continuity": (DatedTable("exchanges", stored="timestamp"),),
 }
 
 
@@ -199,7 +199,7 @@ def date_anew(db: Database, name: str, now: str) -> int:
         return sum(_date_anew(db, one, now) for one in DATED[name])
 
 
-def _date_anew(db: Database, one: Dated, now: str) -> int:
+def _date_anew(db: Database, one: DatedTable, now: str) -> int:
     table, stored = one.table, one.stored
     following = (
         f"coalesce((SELECT min(later.{stored}) FROM {table} AS later"  # noqa: S608

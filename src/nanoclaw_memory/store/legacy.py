@@ -366,7 +366,7 @@ def _part(connection: Any, kind: str) -> None:
     """Copy the rows into the file of shared chats, then delete them here; after a kill in between both are repeated."""
     path = Path(connection.filename)
     shared = SqliteDatabase(path.with_name(f"{SHARED}{kind}.db"), kind)
-    rows = {table: _said(connection, table, where) for table, where in _SAID[kind]}
+    rows = {table: _rows_of_shared_chats(connection, table, where) for table, where in _SAID[kind]}
     if path.name.startswith(SHARED) or not any(rows.values()):
         return
     try:
@@ -387,7 +387,7 @@ def _part(connection: Any, kind: str) -> None:
         connection.execute(_UNUSED)
 
 
-def _said(connection: Any, table: str, where: str) -> list[dict[str, Any]]:
+def _rows_of_shared_chats(connection: Any, table: str, where: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     found = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {where}")  # noqa: S608
     return [dict(zip(columns, row, strict=True)) for row in found]

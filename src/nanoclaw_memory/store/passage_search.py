@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.caches import Kept
+from nanoclaw_memory.caches import BoundedCache
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
@@ -23,7 +23,7 @@ CURRENT = ("", "held")  # statuses that are shown by default
 REMEMBERED = 16  # filters of an unchanged index: a turn uses the same one again and again
 COMMON = 4_000  # passages with a term beyond which its scores are not cached
 _MISSING: Any = object()
-_KEPT = Kept(32 * 1024 * 1024)  # results for unchanged indexes, by their states
+_KEPT = BoundedCache(32 * 1024 * 1024)  # results for unchanged indexes, by their states
 FEW = 1_000  # passages excluded by a filter up to which they are listed once, not tested by every query
 
 

@@ -64,7 +64,7 @@ class NewRow(msgspec.Struct, frozen=True):
     passages: tuple[NewPassage, ...] = ()
 
 
-class Coded(msgspec.Struct, frozen=True):
+class EncodedVector(msgspec.Struct, frozen=True):
     """A vector as stored: eight-bit integers and their scale."""
 
     fingerprint: bytes
@@ -72,7 +72,7 @@ class Coded(msgspec.Struct, frozen=True):
     codes: bytes
 
 
-def _standing_key(fingerprint: bytes, passage: Passage) -> tuple[Any, ...]:
+def _line_key(fingerprint: bytes, passage: Passage) -> tuple[Any, ...]:
     return fingerprint, passage.text, passage.heading, passage.day, passage.importance, passage.project
 
 
@@ -161,7 +161,7 @@ class Passages:
         Unchanged log lines and items stay, and every text keeps the day on which it was first seen.
         """
         with self.database.transaction():
-            standing, edited = self._standing(file), self._is_edited(file)
+            standing, edited = self._unchanged_lines(file), self._is_edited(file)
             self.database.execute(
                 "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
                 " VALUES ('files', :path, :size, :mtime_ns, :fingerprint, :chunking, :skipped)"
@@ -172,7 +172,7 @@ class Passages:
             )
             document = self._document(FILES, file.path)
             seen = self._first_seen(document)
-            numbers = [standing.pop(_standing_key(one.fingerprint, one.passage), 0) for one in passages]
+            numbers = [standing.pop(_line_key(one.fingerprint, one.passage), 0) for one in passages]
             others = "document_id = :document AND id NOT IN (SELECT value FROM json_each(:numbers))"
             params = {"document": document, "numbers": json.dumps(numbers)}
             gone = self._remove(others, params, self._next_generation())
@@ -195,7 +195,7 @@ class Passages:
         rows = self.database.query(sql, {"path": file.path})
         return any(fingerprint != file.fingerprint for (fingerprint,) in rows)
 
-    def _standing(self, file: FileRow) -> dict[tuple[Any, ...], int]:
+    def _unchanged_lines(self, file: FileRow) -> dict[tuple[Any, ...], int]:
         """Return the log lines and items of a file that were cut as they are now, by their stored content."""
         rows = self.database.query(
             "SELECT p.id, p.fingerprint, p.text, p.heading, p.day, p.importance, p.project FROM passages p"
@@ -356,7 +356,7 @@ class Passages:
         )
         return int(rows[0][0])
 
-    def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
+    def put_vectors(self, identity: str, coded: Sequence[EncodedVector]) -> None:
         """Store vectors; caches see them by their generation."""
         with self.database.transaction():
             self.database.execute(

@@ -76,12 +76,12 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
     known: frozenset[str] = frozenset()
 
     @classmethod
-    def asked(cls, *texts: str) -> Phrases:
+    def of_request(cls, *texts: str) -> Phrases:
         """Return texts that a person named, found anywhere."""
         return cls(frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def met(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
+    def of_rows(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
         """Return texts of rows: found inside of others unless they are too short or too long for it."""
         known = {found for text in texts if (found := words_of(text))}
         inside = {found for found in known if SHORTEST <= len(found) <= longest}
@@ -93,7 +93,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return cls(whole=frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def spoken(cls, texts: Iterable[str]) -> Phrases:
+    def of_talk(cls, texts: Iterable[str]) -> Phrases:
         """Return texts from a conversation without small talk, or nobody could say "thank you" again."""
         known = {
             found
@@ -117,7 +117,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def _telling(self) -> frozenset[tuple[str, ...]]:
+    def _signal_words(self) -> frozenset[tuple[str, ...]]:
         """Return adjacent words that occur in any text with a phrase, or with a part that identifies it."""
         # The sixth word of a beginning may be truncated; in a run within the text all are whole.
         runs = [phrase[: CUT_OPENING - 1] for phrase in self.inside] + [*self.whole, *self._insides]
@@ -126,10 +126,10 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
     def possible(self, text: str) -> bool:
         """Return False if a quick check shows that a text contains nothing wanted, as most do not."""
         # Only plain text shows its words as they are.
-        if self.known or not text.isascii() or len(self._telling) > MOST_TELLING:
+        if self.known or not text.isascii() or len(self._signal_words) > MOST_TELLING:
             return True
         plain = text.lower()
-        return any(all(word in plain for word in words) for words in self._telling)
+        return any(all(word in plain for word in words) for words in self._signal_words)
 
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
         """Yield first word, and the word after the last, of every place where a wanted text is."""
@@ -184,13 +184,13 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         for place, word in enumerate(said):
             for phrase in self._by_first.get(word, ()):
                 end = _cut_at(said, place, phrase, 0, closing)
-                if CUT_OPENING <= end - place < len(phrase) and _tells(said[place:end]):
+                if CUT_OPENING <= end - place < len(phrase) and _is_distinctive(said[place:end]):
                     yield place, end
         if self._insides:
             for place in (0, *ends):
                 for phrase, first in self._insides.get(said[place : place + CUT_INSIDE], ()):
                     end = _cut_at(said, place, phrase, first, closing)
-                    if end and _tells(said[place:end]):
+                    if end and _is_distinctive(said[place:end]):
                         yield place, end
 
     def marks(self) -> list[str]:
@@ -241,7 +241,7 @@ def _cut_at(said: Words, place: int, phrase: Words, first: int, closing: frozens
     return end + 1 if halved and end + 1 in closing else 0
 
 
-def _tells(run: Words) -> bool:
+def _is_distinctive(run: Words) -> bool:
     return sum(map(len, run)) >= CUT_LETTERS
 
 

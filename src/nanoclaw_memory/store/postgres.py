@@ -522,7 +522,7 @@ class PostgresDatabase(Database):
                 self._ready = True
                 return
             connection.schema = ""
-            with _telling_what_it_needs(connection), connection.transaction():
+            with _explaining_missing_rights(connection), connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
@@ -565,7 +565,7 @@ class PostgresDatabase(Database):
 
 
 @contextmanager
-def _telling_what_it_needs(connection: Connection) -> Iterator[None]:
+def _explaining_missing_rights(connection: Connection) -> Iterator[None]:
     try:
         yield
     except errors.InsufficientPrivilege as error:

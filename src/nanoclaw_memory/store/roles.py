@@ -47,7 +47,7 @@ def make_role(
         database.query("SELECT 1")
     with (
         connected(store.url) as connection,
-        _telling_who_may_make_roles(connection),
+        _explaining_missing_rights(connection),
         connection.transaction(),
     ):
         if _exists(connection, name):
@@ -65,7 +65,7 @@ def make_role(
 
 
 @contextmanager
-def _telling_who_may_make_roles(connection: Any) -> Iterator[None]:
+def _explaining_missing_rights(connection: Any) -> Iterator[None]:
     from psycopg import errors
 
     try:

@@ -76,11 +76,11 @@ class TombstoneTable:
         sql = "SELECT name, slot, digest FROM tombstones WHERE digest <> '' AND name LIKE '#%'"
         return {(str(name), str(slot), str(digest)) for name, slot, digest in self.db.query(sql)}
 
-    def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
+    def fingerprint_names(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
         """Replace revealing names by fingerprints; `tells` is called with the name and all texts of a row."""
         for key, name, slot, reason in self.db.query("SELECT id, name, slot, reason FROM tombstones"):
             if name and tells(name, (name, slot, reason)):
-                row = {"id": key, "name": veiled(name), "slot": veiled(slot)}
+                row = {"id": key, "name": name_fingerprint(name), "slot": name_fingerprint(slot)}
                 same = "SELECT digest, text_fingerprint FROM tombstones WHERE id = :id"
                 self.db.execute(
                     "DELETE FROM tombstones WHERE id <> :id AND name = :name AND slot = :slot"  # noqa: S608
@@ -110,15 +110,15 @@ class TombstoneTable:
         )
 
 
-def veiled(name: str) -> str:
+def name_fingerprint(name: str) -> str:
     """Return a name as a fingerprint, so that a tombstone does not reveal it."""
     return name if not name or name.startswith("#") else f"#{fingerprint(name)[:24]}"
 
 
 def _value(names: Sequence[str], slot: str, digest: str) -> tuple[str, dict[str, Any]]:
-    marks, params = placeholders("n", [*names, *map(veiled, names)])
+    marks, params = placeholders("n", [*names, *map(name_fingerprint, names)])
     where = f"name IN ({marks}) AND slot IN (:slot, :veiled) AND digest = :digest"
-    return where, {**params, "slot": slot, "veiled": veiled(slot), "digest": digest}
+    return where, {**params, "slot": slot, "veiled": name_fingerprint(slot), "digest": digest}
 
 
 # ---- the file ----

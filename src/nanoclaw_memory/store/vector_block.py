@@ -26,7 +26,7 @@ _HEADER = 4_096  # bytes; the data begins on a page
 _MOST_LEAD = 8_192  # maximal correction, in differing signs, for the row that leans least to the mean
 
 
-class Packed(msgspec.Struct, frozen=True):
+class VectorFileHeader(msgspec.Struct, frozen=True):
     """The header of a file of vectors: identity, counts, and the state of the index from which it was written."""
 
     identity: str
@@ -116,13 +116,13 @@ class VectorBlock:
     # ---- in a file ----
 
     @classmethod
-    def read(cls, path: Path, identity: str) -> tuple[VectorBlock, Packed] | None:
+    def read(cls, path: Path, identity: str) -> tuple[VectorBlock, VectorFileHeader] | None:
         """Map the block in a file; return None if there is none of this identity, or it is incomplete."""
         import numpy as np
 
         try:
             with path.open("rb") as file:
-                known = msgspec.json.decode(file.read(_HEADER).rstrip(b"\0"), type=Packed)
+                known = msgspec.json.decode(file.read(_HEADER).rstrip(b"\0"), type=VectorFileHeader)
                 if known.identity != identity or os.fstat(file.fileno()).st_size != _size(known):
                     return None
                 whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -145,7 +145,9 @@ class VectorBlock:
         return cls(ids, scales, codes, sketch, mapped=True), known
 
 
-def write(path: Path, known: Packed, ids: Ids, scales: Floats, mean: Floats, codes: Iterator[Codes]) -> None:
+def write(
+    path: Path, known: VectorFileHeader, ids: Ids, scales: Floats, mean: Floats, codes: Iterator[Codes]
+) -> None:
     """Write a block to a file, whole or not at all; `codes` come in pieces of `AT_ONCE` rows."""
     scratch = path.with_name(f"{path.name}.part")
     sketched = _HEADER + ids.nbytes + mean.nbytes + scales.nbytes
@@ -218,6 +220,6 @@ def _words(dimensions: int) -> int:
     return -(-dimensions // 64)
 
 
-def _size(known: Packed) -> int:
+def _size(known: VectorFileHeader) -> int:
     per_row = 8 + 4 + 8 * _words(known.dimensions) + 4 + known.dimensions
     return _HEADER + known.count * per_row + 4 * known.dimensions

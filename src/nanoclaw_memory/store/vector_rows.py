@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.store.vector_block import AT_ONCE, Packed, VectorBlock, mean_of, step_of, write
+from nanoclaw_memory.store.vector_block import AT_ONCE, VectorBlock, VectorFileHeader, mean_of, step_of, write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ class VectorRows:
         self._known_mean: Floats | None = None
         self._guard = threading.RLock()
         self.generation = self.last_vector = 0
-        self.file: Packed | None = None  # the file from which the block is mapped
+        self.file: VectorFileHeader | None = None  # the file from which the block is mapped
 
     @classmethod
     def of(cls, ids: Ids, scales: Floats, codes: Codes) -> VectorRows:
@@ -288,7 +288,7 @@ class VectorRows:
         step = step_of(some, scaled, self.mean)
         write(
             path,
-            Packed(identity, len(order), self.dimensions, self.generation, 0, step, replaces),
+            VectorFileHeader(identity, len(order), self.dimensions, self.generation, 0, step, replaces),
             self.all_ids[order],
             scales[order],
             self.mean,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.store.passage_search import Selection
-from nanoclaw_memory.store.passages import Coded, Passages
+from nanoclaw_memory.store.passages import EncodedVector, Passages
 from nanoclaw_memory.store.vector_block import VectorBlock
 from nanoclaw_memory.store.vector_rows import EXACT_ROWS, VectorRows, find_rows
 
@@ -26,14 +26,14 @@ SAMPLED = 500  # rows from which the mean is computed
 RESCORED_SHARE = 0.005  # the same as a share of all rows: the sketch errs by a share of them
 
 
-def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
+def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[EncodedVector]:
     """Return vectors as they are stored: eight bits a number, each with a scale."""
     import numpy as np
 
     scales = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
     return [
-        Coded(print_, float(scale), row.tobytes())
+        EncodedVector(print_, float(scale), row.tobytes())
         for print_, scale, row in zip(fingerprints, scales, codes, strict=True)
     ]
 
@@ -92,7 +92,9 @@ class VectorCache:
             passages.lose_packed(identity)
         return is_lost
 
-    def known(self, passages: Passages, identity: str, fingerprints: Collection[bytes]) -> list[Coded]:
+    def known(
+        self, passages: Passages, identity: str, fingerprints: Collection[bytes]
+    ) -> list[EncodedVector]:
         """Return the vectors of texts in the file, by passages that have or had the same text."""
         import numpy as np
 
@@ -103,7 +105,7 @@ class VectorCache:
         ids = np.array(sorted(owners), dtype=np.int64)
         rows, there = find_rows(block.ids, ids)
         coded = {
-            owners[int(number)]: Coded(
+            owners[int(number)]: EncodedVector(
                 owners[int(number)], float(block.scales[row]), block.codes[row].tobytes()
             )
             for number, row in zip(ids[there], rows[there], strict=True)

@@ -49,9 +49,9 @@ class PluginContext:
     def exchanges(self) -> Exchanges:
         return self._group.exchanges
 
-    def hear(self, exchange: Exchange) -> None:
+    def confirm_said(self, exchange: Exchange) -> None:
         """Compare entries that agents stored recently with the person's words."""
-        self._group.hear(exchange)
+        self._group.confirm_said(exchange)
 
     @property
     def turns(self) -> TurnTable:

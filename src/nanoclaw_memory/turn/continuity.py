@@ -97,11 +97,11 @@ class Continuity(Plugin):
             recalled = self.context.recaller.recall(message, moment, gated=False)
         chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
-            if held := self._of_session(moment):
+            if held := self._fixated_topics(moment):
                 return _draft(held, 0, recalled)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
-        chosen = [one for one in chosen if self._told(one, wanted)]
+        chosen = [one for one in chosen if self._rendered(one, wanted)]
         if not chosen:
             return Silence("the same was asked before, and nothing answered it", recalled.notes)
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
@@ -131,7 +131,7 @@ class Continuity(Plugin):
                         mark=marked.mark
                         if marked
                         else _answered_since(exchanges[number], own, recalled.chosen),
-                        newer=_newer(marked, recalled) if marked else None,
+                        newer=_newer_statement(marked, recalled) if marked else None,
                         newer_id=marked.newer_id if marked else 0,
                         passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
@@ -165,7 +165,7 @@ class Continuity(Plugin):
         recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        ended = [one for one in recent if _tells(one)][-2:]
+        ended = [one for one in recent if _is_worth_repeating(one)][-2:]
         later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
         last = [
             Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with the newer statement, if any
@@ -184,20 +184,20 @@ class Continuity(Plugin):
         """
         limit = min(self.own.context_budget, moment.budget)
         shares = (self.own.recent_share, self.own.mid_share)
-        kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted), shares)
+        kept = allot(chosen, moment.now, limit, lambda one: self._rendered(one, wanted), shares)
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[TellingLine] = []
         quoted: set[str] = set()  # newer statements that were quoted already
-        near = self._near(kept)
+        near = self._neighbours(kept)
         given = frozenset[int]().union(*(one.passages for one in kept))
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
             talk = list(found)
             elsewhere = _elsewhere(talk[0].exchange, moment)
-            told = self._all_told(talk, wanted)
+            told = self._rendered_talk(talk, wanted)
             place = f"in project {elsewhere}" if elsewhere else ""
             if len(told) > 1:
-                text = _around(talk[0].exchange, near)
+                text = _text_around(talk[0].exchange, near)
                 topic = topics.phrase(text)
                 about = discussing(topic, text, day, moment.now.date(), elsewhere)
                 # The topic of an older conversation is worth a line only if the message is about it.
@@ -208,7 +208,7 @@ class Continuity(Plugin):
                     and (moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic)))
                 ):
                     lines.append(TellingLine(about))
-                    told = self._all_told(talk, wanted, topic)
+                    told = self._rendered_talk(talk, wanted, topic)
                     place = ""  # the topic line names the project
             for one, line in told:
                 marks = [
@@ -229,18 +229,18 @@ class Continuity(Plugin):
     def _day(one: Recollection, moment: Moment) -> date:
         return moment_of(one.exchange.timestamp).astimezone(moment.now.tzinfo).date()
 
-    def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
+    def _neighbours(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
         """Return the recollected exchanges and their neighbours."""
         ids = {number for one in kept for number in _numbers_around(one.exchange.id)}
         return self.context.exchanges.get(sorted(ids))
 
-    def _all_told(
+    def _rendered_talk(
         self, talk: Sequence[Recollection], wanted: set[str], topic: str = ""
     ) -> list[tuple[Recollection, str]]:
-        return [(one, line) for one in talk for line in self._told(one, wanted, topic)]
+        return [(one, line) for one in talk for line in self._rendered(one, wanted, topic)]
 
     @staticmethod
-    def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
+    def _rendered(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
         """Render the recalled sides; a question is rendered with its answer or not at all."""
         message, agent = said(one.exchange, teaches=False), one.exchange.agent_response
         user = message.lines
@@ -259,7 +259,7 @@ class Continuity(Plugin):
             told.append(
                 came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
             )
-        if PASTED in one.sides and (pasted := _telling(message.rest, wanted)):
+        if PASTED in one.sides and (pasted := _best_sentence(message.rest, wanted)):
             told.append(user_pasted(harmless(pasted)))
         if agent and ("Agent" in one.sides or asked) and not only_acknowledges(user, agent):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
@@ -282,7 +282,7 @@ class Continuity(Plugin):
         """Return the last exchanges in the scope's project, oldest first."""
         return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
 
-    def _of_session(self, moment: Moment) -> list[TellingLine]:
+    def _fixated_topics(self, moment: Moment) -> list[TellingLine]:
         """Return what the session itself should keep in view: a topic that fills nearly every exchange."""
         fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
         if not fixated:
@@ -309,13 +309,13 @@ class Continuity(Plugin):
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
 
 
-def _tells(exchange: Exchange) -> bool:
+def _is_worth_repeating(exchange: Exchange) -> bool:
     """Return whether an exchange is worth repeating: more than thanks, or a question that was answered."""
     message = said(exchange, teaches=False).lines
     return tells(message) or (only_asks(message) and bool(exchange.agent_response))
 
 
-def _telling(pasted: str, wanted: set[str]) -> str:
+def _best_sentence(pasted: str, wanted: set[str]) -> str:
     """Return the sentence of a pasted text with most of the wanted words; empty if none has any."""
     shared = {part: len(wanted.intersection(terms_of(part))) for part in sentences(pasted)}
     best = max(shared, key=lambda part: shared[part], default="")
@@ -344,7 +344,7 @@ def _repeats(user: str, wanted: set[str]) -> bool:
     return bool(words) and (words == wanted or (user.rstrip().endswith("?") and words <= wanted))
 
 
-def _newer(one: Candidate, recalled: Recalled) -> Newer | None:
+def _newer_statement(one: Candidate, recalled: Recalled) -> Newer | None:
     """Return the newer statement that this block must quote, because its own exchange may not fit."""
     said_too = one.newer is not None and one.newer.source == "exchanges"
     return newer_of(one.newer) if one.newer and said_too else recalled.later(one)
@@ -362,13 +362,13 @@ def _draft(lines: Sequence[TellingLine], hits: int, recalled: Recalled | None = 
         hits=hits,
         notes=recalled.notes if recalled else (),
         reasons=tuple(line.reason for line in lines),
-        statements=tuple(_stated(line.text) for line in lines),
+        statements=tuple(_quoted_statement(line.text) for line in lines),
         nearly=recalled.nearly if recalled else (),
         newer=tuple(line.newer for line in lines),
     )
 
 
-def _stated(line: str) -> str:
+def _quoted_statement(line: str) -> str:
     """Return the user's statement quoted in a line; empty if it is too short to be recognised elsewhere."""
     quoted = line.removeprefix(MENTIONED).partition('"')[0] if line.startswith(MENTIONED) else ""
     return quoted if len(quoted.split()) > FEW_QUOTED else line
@@ -383,7 +383,7 @@ def _numbers_around(number: int) -> range:
     return range(max(number - 3, 1), number + 4)
 
 
-def _around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
+def _text_around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
     """Return the text around an exchange: the topic of a conversation is seldom in a single sentence."""
     around = (near[number] for number in _numbers_around(exchange.id) if number in near)
     same = (one for one in around if one.session_id == exchange.session_id)
@@ -471,7 +471,7 @@ def when(day: date, today: date) -> str:
 
 def discussing(topic: str, text: str, day: date, today: date, project: str = "") -> str:
     """Render 'You were discussing the payment API migration yesterday, in project keystone.'; empty without a topic."""
-    if not _is_a_thing(topic, text):
+    if not _names_a_topic(topic, text):
         return ""
     moment = when(day, today)
     where = f", in project {project}" if project else ""
@@ -479,7 +479,7 @@ def discussing(topic: str, text: str, day: date, today: date, project: str = "")
     return f"You were discussing {article}{topic} {moment}{where}."
 
 
-def _is_a_thing(topic: str, text: str) -> bool:
+def _names_a_topic(topic: str, text: str) -> bool:
     """Return whether words that stood together name a topic: with an article, as a name, or repeatedly."""
     if not topic or any(_contains(f"{article} {topic}", text) for article in _ARTICLES):
         return bool(topic)

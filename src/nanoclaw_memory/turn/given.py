@@ -34,26 +34,26 @@ class Given:
     def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
         self._start = " ".join(map(comparable, starts))
         self._lines = {subject: set(stated.split()) for subject, stated in (lines or {}).items()}
-        self._told: set[str] = set()  # subjects of this turn
-        self._holding = ""  # current statements in this turn's blocks
+        self._subjects: set[str] = set()  # subjects of this turn
+        self._current = ""  # current statements in this turn's blocks
         self._statements: set[str] = set()  # all statements in this turn's blocks, current or not
         self._newer: set[str] = set()  # statements that supersede one injected in this turn
 
     @property
     def new(self) -> dict[str, str]:
         """Return the lines of this turn by subject."""
-        return {subject: " ".join(sorted(self._lines[subject])) for subject in self._told}
+        return {subject: " ".join(sorted(self._lines[subject])) for subject in self._subjects}
 
     def where(self, line: FreshLine) -> str:
         """Return where the session received this line; empty if it did not.
 
         A statement that supersedes one of this turn is injected with it, even if the session has it.
         """
-        if line.statement in self._statements or _contains(self._holding, line.statement):
+        if line.statement in self._statements or _contains(self._current, line.statement):
             return ELSEWHERE
-        return ALREADY if line.statement not in self._newer and self._has(line) else ""
+        return ALREADY if line.statement not in self._newer and self._was_received(line) else ""
 
-    def _has(self, line: FreshLine) -> bool:
+    def _was_received(self, line: FreshLine) -> bool:
         """Return whether a turn or the start contained this line as the last one on its subject."""
         told = self._lines.get(line.subject)
         return line.stated in told if told else _contains(self._start, line.statement)
@@ -77,15 +77,15 @@ class Given:
         A later block need not repeat what a block of this turn says.
         """
         holds = (line.compared for line in shown if not _MARK.search(line.text))
-        self._holding = " ".join((self._holding, *holds))
+        self._current = " ".join((self._current, *holds))
         self._statements.update(line.statement for line in shown)
         for line in shown:
-            if line.subject not in self._told:
+            if line.subject not in self._subjects:
                 self._lines[line.subject] = set()
-                self._told.add(line.subject)
+                self._subjects.add(line.subject)
             self._lines[line.subject].add(line.stated)
         for line in repeated:
-            if line.subject in self._told:
+            if line.subject in self._subjects:
                 self._lines[line.subject].add(line.stated)
 
 
@@ -126,7 +126,7 @@ def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[Fresh
             answered = False
             continue
         answered = True
-        known = line.known or given.where(line) or (ELSEWHERE if _said_in(kept, line) else "")
+        known = line.known or given.where(line) or (ELSEWHERE if _states_same(kept, line) else "")
         if known:
             repeated.append(replace(line, known=known))
             continue
@@ -153,7 +153,7 @@ def _lines_of(draft: Draft) -> list[FreshLine]:
     ]
 
 
-def _said_in(kept: Iterable[FreshLine], line: FreshLine) -> bool:
+def _states_same(kept: Iterable[FreshLine], line: FreshLine) -> bool:
     """Return whether one of these lines makes the same statement, whatever its source."""
     return any(one.statement == line.statement or one.compared == line.compared for one in kept)
 

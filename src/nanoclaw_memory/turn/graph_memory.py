@@ -42,7 +42,7 @@ class GraphMemory(Plugin):
         if kept is not None and all_current(facts, kept.facts, kept.relations):
             if not kept.lines:
                 return Silence("no entity of the graph is named")
-            recaller.facts_told = _told(kept)
+            recaller.facts_told = _injected_facts(kept)
             return Draft(
                 blocks.GRAPH_MEMORY,
                 tuple(kept.lines),
@@ -67,7 +67,7 @@ class GraphMemory(Plugin):
         )
         if not hits:
             return Silence("no entity of the graph is named", nearly=nearly)
-        recaller.facts_told = _told(found)
+        recaller.facts_told = _injected_facts(found)
         notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
 
         def learn() -> None:
@@ -119,7 +119,7 @@ def _statements(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line.partition(" (since ")[0] for line in lines)
 
 
-def _told(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
+def _injected_facts(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
     facts = {("fact", number) for number in answer.facts}
     return frozenset(facts | {("relation", number) for number in answer.relations})
 

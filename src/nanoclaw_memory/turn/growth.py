@@ -108,10 +108,10 @@ class Growth(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         learner = Learner(self.context.lessons, self.context.exchanges, self.context.judge)
         taught = learner.read(exchange)
-        self._settle(exchange, taught)
+        self._record_outcomes(exchange, taught)
         learner.learn(exchange, taught)
 
-    def _settle(self, exchange: Exchange, taught: Teaching | None) -> None:
+    def _record_outcomes(self, exchange: Exchange, taught: Teaching | None) -> None:
         """Record the outcome of earlier injections: this message corrects again, or praises what the answer shows."""
         waiting = self.context.lessons.awaiting(exchange.session_id)
         due = [one for one in waiting if not self._is_for(one, exchange, waiting)]
@@ -124,7 +124,7 @@ class Growth(Plugin):
             if lesson is not None and taught is not None and not taught.states and _about(lesson, taught):
                 helped = False
             elif praised and lesson is not None and answered is not None:
-                helped = _shown(lesson, outcome, answered) or None
+                helped = _follows(lesson, outcome, answered) or None
             feedback = {True: "good", False: "bad", None: "neutral"}[helped]
             self.context.lessons.settle(outcome.id, feedback, after, helped)
             update_effectiveness(self.context.lessons, outcome.lesson_id, exchange.timestamp)
@@ -164,7 +164,7 @@ def _same_question(outcome: Outcome, exchange: Exchange) -> bool:
     return asked == said
 
 
-def _shown(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
+def _follows(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
     """Return whether an answer contains the content of a lesson and the question did not."""
     if not _same_question(outcome, answered):
         return False

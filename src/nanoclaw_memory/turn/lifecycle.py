@@ -63,7 +63,7 @@ class TurnLifecycle:
     def pipeline(self) -> Pipeline:
         plugins, refused = loading.load(self.context)
         own = self.context.settings.plugins
-        given, thread = self._given, self.context.plugin_thread
+        given, thread = self._received, self.context.plugin_thread
         return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, given, thread)
 
     def before_turn(self, message: str, explain: bool = False, repeat: bool = False) -> Turn:
@@ -132,7 +132,7 @@ class TurnLifecycle:
         )
         return made, False
 
-    def _given(self, scope: Scope) -> Given:
+    def _received(self, scope: Scope) -> Given:
         """Return what the session has in its window."""
         if not scope.session_id:
             return Given()
@@ -180,7 +180,7 @@ class TurnLifecycle:
             self.report_tools(calls)
         if not new:
             return Recorded(number, False, hidden + more)
-        self._attempt(lambda: self.context.hear(exchange), "suggestions not compared")
+        self._attempt(lambda: self.context.confirm_said(exchange), "suggestions not compared")
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0

@@ -146,7 +146,7 @@ class Pipeline:
             self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
 
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
-        given = self._given_to(progress)
+        given = self._received_by(progress)
         fresh, repeated = fresh_lines(draft, given)
         nearly = (*draft.nearly, *(f"{line.text} ({line.known})" for line in repeated))
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
@@ -183,7 +183,7 @@ class Pipeline:
         if draft.then is not None:
             progress.then.append((plugin.name, draft.then))
 
-    def _given_to(self, progress: _Progress) -> Given:
+    def _received_by(self, progress: _Progress) -> Given:
         """Return what the session received; if that cannot be read, lines may be repeated."""
         if progress.given is None:
             result = self._thread.run(lambda: self._given(progress.scope), RECORD_SECONDS)

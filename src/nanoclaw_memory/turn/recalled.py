@@ -35,7 +35,7 @@ FEW = 5
 NEARLY = 5  # rejected passages that are reported
 AS_GOOD = 0.5  # minimal share of the best statement's probability for a statement newer than an old answer
 SUPERSEDED = "superseded"
-TOLD_ELSEWHERE = (
+INJECTED_ELSEWHERE = (
     "memory/active-context",
     POLICIES,
 )  # injected at the session's start, or by the policy plugin
@@ -118,17 +118,19 @@ class Recaller:
         except StoreError as error:  # facts can be looked up all the same
             return Recalled((), need, (), (error.message,))
         verdict = found.verdict
-        verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
+        verdict = replace(verdict, helpful=tuple(filter(self._is_new_to_turn, verdict.helpful)))
         picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
         known = {one.candidate.stored.id for one in picked}
-        bound = [one for one in filter(self._untold, found.binding) if one.candidate.stored.id not in known]
+        bound = [
+            one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
+        ]
         chosen = self._in_order(question, [*bound, *picked], verdict.helpful)
         return Recalled(
             chosen,
             max(verdict.probability, OPEN) if bound else verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
             (*found.degraded, *by_words),
-            self._said(question, need, MOST - len(chosen)),
+            self._from_shared_chats(question, need, MOST - len(chosen)),
         )
 
     def _in_order(
@@ -145,11 +147,13 @@ class Recaller:
         chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id not in left)
         for one in chosen:
             answer = one.stored.passage
-            if one.parts.get(ANSWERED) and any(_said_after(answer, other.stored.passage) for other in chosen):
+            if one.parts.get(ANSWERED) and any(
+                _is_later_statement(answer, other.stored.passage) for other in chosen
+            ):
                 one.mark = one.mark or EARLIER
         return chosen
 
-    def _said(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
+    def _from_shared_chats(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
         """Return what shared chats contribute to a private message, if there is room."""
         chats = self._context.shared_retrieval
         if chats is None or left <= 0:
@@ -164,11 +168,11 @@ class Recaller:
         shown = chats.searcher.in_order(question, [one.candidate for one in picked])
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
-    def _untold(self, one: Helpful) -> bool:
+    def _is_new_to_turn(self, one: Helpful) -> bool:
         """Return whether a passage is injected nowhere else: not as a fact, at the session's start, or as a policy."""
         stored = one.candidate.stored
         fact = (stored.passage.kind, stored.passage.number)
-        return fact not in self.facts_told and not stored.path.startswith(TOLD_ELSEWHERE)
+        return fact not in self.facts_told and not stored.path.startswith(INJECTED_ELSEWHERE)
 
 
 def _picked(verdict: Verdict) -> list[Helpful]:
@@ -188,10 +192,10 @@ def _picked(verdict: Verdict) -> list[Helpful]:
         for one in verdict.helpful[:MOST]
         if one not in picked and one.probability >= AS_GOOD * first.probability
     )
-    return picked + [one for one in since if _said_after(answer, one.candidate.stored.passage)]
+    return picked + [one for one in since if _is_later_statement(answer, one.candidate.stored.passage)]
 
 
-def _said_after(answer: Passage, other: Passage) -> bool:
+def _is_later_statement(answer: Passage, other: Passage) -> bool:
     """Return whether a passage is the person's statement, not a question, made after an answer."""
     later = other.kind == "turn" and other.number > answer.number
     return later and other.speaker == "User" and "?" not in other.text

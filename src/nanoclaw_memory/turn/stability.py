@@ -191,7 +191,7 @@ class Stability(Plugin):
         if done := entropy.plan_as_done(said(exchange).text, exchange.agent_response):
             yield "plan-as-done", f'the user only plans it, you said "{done}"'
         for claim in claims.memories(exchange.agent_response):
-            if not claims.supported(claim, self._said(claim, exchange)):
+            if not claims.supported(claim, self._supporting_texts(claim, exchange)):
                 yield "unsupported-memory", f'"{claim.text}" - nothing on record says so'
         yield from self._disagreements(exchange)
         for claim in claims.dated(exchange.agent_response, moment.now.date()):
@@ -239,7 +239,7 @@ class Stability(Plugin):
         found = self.context.exchange_search.matching(claim.text, now, 20)
         return [one for one in found if one.id != exchange.id]
 
-    def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
+    def _supporting_texts(self, claim: Claim, exchange: Exchange) -> list[str]:
         """Return texts that may support a claim: this message, earlier exchanges, and the files that every session
         reads.
         """

@@ -49,7 +49,7 @@ def with_dates(text: str, day: date) -> str:
 
 
 def _dated(match: re.Match[str], day: date, german: bool) -> str:
-    found = None if _is_span(match) else _found(match, day)
+    found = None if _is_span(match) else _period_of(match, day)
     if found is None:
         return match[0]
     kind, value = found
@@ -68,12 +68,12 @@ def _is_span(match: re.Match[str]) -> bool:
     return bool(match["which"]) and (match["article"] or "").strip().casefold() == "the"
 
 
-def _found(match: re.Match[str], day: date) -> tuple[str, str] | None:
+def _period_of(match: re.Match[str], day: date) -> tuple[str, str] | None:
     """Return a day, or the week, month, quarter or year; None if ambiguous."""
     if word := match["day"] or match["word"]:
         return "day", (day + timedelta(days=_DAYS[word.casefold()])).isoformat()
     if match["which"]:
-        return _beside(match, day)
+        return _adjacent_period(match, day)
     many, unit = match["many"] or match["wieviel"], lexeme(match["ago"] or match["her"]).name
     count = int(many) if many.isdigit() else max(lexeme(many).value, 1)
     if unit in ("day", "week"):
@@ -81,7 +81,7 @@ def _found(match: re.Match[str], day: date) -> tuple[str, str] | None:
     return "period", str(day.year - count) if unit == "year" else _month(day, -count)
 
 
-def _beside(match: re.Match[str], day: date) -> tuple[str, str] | None:
+def _adjacent_period(match: re.Match[str], day: date) -> tuple[str, str] | None:
     """Return a period next to the day of writing: the next week, this month, last Friday."""
     step = {"n": 1, "c": 1, "k": 1, "t": 0, "d": 0}.get(match["which"][0].casefold(), -1)
     unit = lexeme(match["unit"])

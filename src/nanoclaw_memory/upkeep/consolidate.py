@@ -91,11 +91,11 @@ def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
         for one in found
         if one.origin in ("owner", "user") and (text := one_line(said(one, teaches=False).lines))
     ]
-    telling = [one for one in messages if len(words(one.text)) >= LEAST_WORDS and _states(one.text)]
+    telling = [one for one in messages if len(words(one.text)) >= LEAST_WORDS and _states_something(one.text)]
     return (found[-1].id if found else 0), telling
 
 
-def _states(text: str) -> bool:
+def _states_something(text: str) -> bool:
     return any(not sentence.endswith("?") for sentence in sentences(text))
 
 
@@ -158,22 +158,22 @@ def fact_fault(fact: tuple[str, str, str], message: str, user: str) -> str:
     own = entity.casefold() in ("user", user.casefold())
     if own and not _I & {*words(message)}:
         return "the person says nothing of themselves"
-    if not own and not _stands_in(entity, message):
+    if not own and not _is_in(entity, message):
         return f"{entity} does not stand in the message"
-    saying = [sentence for sentence in sentences(message) if _stands_in(value, sentence)]
+    saying = [sentence for sentence in sentences(message) if _is_in(value, sentence)]
     if not saying:
         return f"{value} does not stand in the message"
     if not any(map(stated, saying)):
         return "it is asked, supposed or told by others"
-    clause = next((one for one in _clauses(" ".join(saying)) if _stands_in(value, one)), "")
-    return "" if _holds(clause, f"{key} {value}") else "it is denied, or of the past"
+    clause = next((one for one in _clauses(" ".join(saying)) if _is_in(value, one)), "")
+    return "" if _states_present(clause, f"{key} {value}") else "it is denied, or of the past"
 
 
 def _clauses(text: str) -> list[str]:
     return [clause for sentence in sentences(text) for _, clause in clauses(sentence)]
 
 
-def _holds(clause: str, told: str) -> bool:
+def _states_present(clause: str, told: str) -> bool:
     """Return whether a clause states a present fact; a denied or past one must be marked as such."""
     born = wording.BORN.search(clause)
     past = wording.PAST.search(clause) and not (born or wording.PAST.search(told))
@@ -181,7 +181,7 @@ def _holds(clause: str, told: str) -> bool:
     return not (past or denied)
 
 
-def _stands_in(part: str, text: str) -> bool:
+def _is_in(part: str, text: str) -> bool:
     return f" {' '.join(words(part))} " in f" {' '.join(words(text))} " or fold(part) in fold(text).split()
 
 

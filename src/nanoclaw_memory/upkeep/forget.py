@@ -35,7 +35,7 @@ LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "en
 Consent = Callable[[Sequence[ForgottenPage]], bool]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ForgetRequest(msgspec.Struct, frozen=True):
     """What a person wants forgotten; exactly one field is set. `again`: everything forgotten before."""
 
     id: str = ""
@@ -62,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Forgetting:
     """One request to forget."""
 
-    def __init__(self, targets: ForgetTargets, asked: Asked) -> None:
+    def __init__(self, targets: ForgetTargets, asked: ForgetRequest) -> None:
         self.at = targets
         self.asked = asked
         self.group = targets.group
@@ -123,10 +123,10 @@ class Forgetting:
         return wanted, kept
 
     def _by_text(self) -> tuple[Wanted, Phrases]:
-        phrases = Phrases.asked(*self.group.intake.wordings(self.asked.text))
+        phrases = Phrases.of_request(*self.group.intake.wordings(self.asked.text))
         if not phrases:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
-        if not any(_tells(word) for phrase in phrases.inside for word in phrase):
+        if not any(_is_distinctive(word) for phrase in phrases.inside for word in phrase):
             raise InvalidValue(
                 "the text is too short: nearly everything contains it",
                 "give the sentence that tells it, or a name with --entity",
@@ -148,7 +148,7 @@ class Forgetting:
             raise NotFound(f"there is no entry {self.asked.id[:80]!r}", "see: ncm entries list --status all")
         table = own.ledger.table
         merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
-        phrases = Phrases.met([*(entry.content for entry in chain), *merged], longest=10_000)
+        phrases = Phrases.of_rows([*(entry.content for entry in chain), *merged], longest=10_000)
         numbers = table.db.query(
             "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))",
             {"ids": json.dumps([entry.id for entry in chain])},
@@ -158,25 +158,25 @@ class Forgetting:
 
     def _by_entity(self) -> tuple[Wanted, Phrases]:
         name = fold(self.asked.entity)
-        if not name or not Phrases.asked(self.asked.entity):
+        if not name or not Phrases.of_request(self.asked.entity):
             raise InvalidValue("the entity is empty", 'name it: ncm forget --entity "Anna Kowalski"')
         names, labels = {name}, {self.asked.entity}
-        for own in self.group.worlds("facts"):
+        for own in self.group.private_and_shared("facts"):
             table = NameTable(own.database("facts"))
             meaning = table.meanings([name])[name]
             if not meaning.ambiguous:
                 names |= set(meaning.names)
                 labels |= set(table.labels(meaning.names).values())
-        wanted = Wanted(Phrases.asked(*labels), names=frozenset(names))
-        return wanted, Phrases.met(self._texts(wanted))
+        wanted = Wanted(Phrases.of_request(*labels), names=frozenset(names))
+        return wanted, Phrases.of_rows(self._texts(wanted))
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
         entries = [row.texts[0] for row in self.at.rows("entries", erasure.ENTRY, session)]
         exchanges = self.at.rows("continuity", erasure.EXCHANGE, session)
         said = [text for row in exchanges for text in row.texts]
-        phrases = Phrases.met(entries, longest=10_000)
-        return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
+        phrases = Phrases.of_rows(entries, longest=10_000)
+        return Wanted(phrases, session=self.asked.session), phrases | Phrases.of_talk(said)
 
     # ---- what is found ----
 
@@ -199,10 +199,10 @@ class Forgetting:
         if self.group.has("facts"):
             keys = {name: set(found) for name, found in self.at.wanted.keys.items()}
             for change in changes:
-                said = self.group.graph.said_on(change.relative, change.before, change.gone)
+                said = self.group.graph.items_on_lines(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
-            said = self.group.graph.said_in(self.at.statements())
+            said = self.group.graph.items_stated_in(self.at.statements())
             keys.setdefault("facts", set()).update(said["fact"])
             keys.setdefault("relations", set()).update(said["relation"])
             self.at.wanted = replace(
@@ -310,6 +310,6 @@ class Forgetting:
         )
 
 
-def _tells(word: str) -> bool:
+def _is_distinctive(word: str) -> bool:
     """Return whether a single word can be a request to forget; in some scripts a character is a word."""
     return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

@@ -22,7 +22,7 @@ from nanoclaw_memory.store.phrases import holds, texts_in, words_of
 from nanoclaw_memory.store.read_only import texts_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
-from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
+from nanoclaw_memory.upkeep.forgotten_lines import name_reveals_removed, removed_lines, without
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines
 from nanoclaw_memory.workspace.paths import Home, agent_home
@@ -119,7 +119,7 @@ class Files(msgspec.Struct, frozen=True):
                 split_lines(before), split_lines(after), f"a/{relative}", f"b/{relative}", n=1
             )
         )
-        renamed = tells_in_its_name(relative, before, gone)
+        renamed = name_reveals_removed(relative, before, gone)
         return PageChange(relative, path, before, after, frozenset(gone), diff, renamed)
 
     def _pages(self) -> Iterator[tuple[str, Path]]:

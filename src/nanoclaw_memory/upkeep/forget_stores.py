@@ -215,9 +215,9 @@ class ForgetTargets:
                     if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
         if step == "graph":
-            self.group.intake.veil(self._tells)
+            self.group.intake.fingerprint_names(self._is_revealing)
 
-    def _tells(self, name: str, texts: Sequence[str]) -> bool:
+    def _is_revealing(self, name: str, texts: Sequence[str]) -> bool:
         names = {*self.wanted.names, *map(near_digest, self.wanted.names)}
         return name in names or any(holds(self.wanted.matcher, text) for text in texts if text)
 

@@ -31,11 +31,11 @@ def removed_lines(relative: str, text: str, wanted: Wanted) -> set[int]:
                 for number, line in enumerate(lines)
                 if line.startswith("## ") and line.split(maxsplit=3)[3:] == [f"{wanted.session}\n"]
             }
-        return _grown(lines, found, lambda line: line.startswith("## "))
+        return _whole_parts(lines, found, lambda line: line.startswith("## "))
     if relative.startswith(CONVERSATIONS):
         if wanted.session and wanted.session in _sessions(lines[:12]):
             return set(range(len(lines)))
-        return _grown(lines, found, lambda line: bool(_TURN.match(line)))
+        return _whole_parts(lines, found, lambda line: bool(_TURN.match(line)))
     if relative.startswith(ACTIVE_CONTEXT.removesuffix(".md")) and wanted.topics:
         found |= {number for number, line in enumerate(lines) if words_of(line) in wanted.topics}
     return _with_continuations(lines, found | _sections(lines, wanted.names))
@@ -54,7 +54,7 @@ def without(relative: str, text: str, gone: set[int]) -> str:
     return "".join(kept)
 
 
-def tells_in_its_name(relative: str, text: str, gone: set[int]) -> bool:
+def name_reveals_removed(relative: str, text: str, gone: set[int]) -> bool:
     """Return whether a conversation's title, and so its file name, comes from what was removed."""
     return relative.startswith(CONVERSATIONS) and bool(gone) and _names_the_page(split_lines(text), gone)
 
@@ -76,7 +76,7 @@ def _sessions(lines: Sequence[str]) -> set[str]:
     return {match[1] for line in lines if (match := _SESSION.match(line))}
 
 
-def _grown(lines: Sequence[str], found: set[int], begins: Callable[[str], bool]) -> set[int]:
+def _whole_parts(lines: Sequence[str], found: set[int], begins: Callable[[str], bool]) -> set[int]:
     """Extend the found lines to the whole turn or section; a title stays alone."""
     starts = [number for number, line in enumerate(lines) if begins(line)]
     grown = {number for number in found if not starts or number < starts[0]}

@@ -149,7 +149,7 @@ def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
     return done
 
 
-def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
+def combined(first: BroughtIn, second: BroughtIn) -> BroughtIn:
     """Return the sum of two reports."""
     summed = ("stored", "known", "held", "relations", "conversations", "unplaced", "judged", "placed")
     sums = {name: getattr(first, name) + getattr(second, name) for name in summed}

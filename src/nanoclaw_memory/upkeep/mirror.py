@@ -63,7 +63,7 @@ class MirrorState(msgspec.Struct):
     waiting: set[str] = set()  # pages that could not be written
 
 
-class Conflicting(msgspec.Struct, frozen=True):
+class PageConflict(msgspec.Struct, frozen=True):
     """A page of which both sides changed the same lines: its text now, and the other side's lines."""
 
     path: str
@@ -83,7 +83,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     only: tuple[str, ...] = ()  # the only paths to mirror; empty: all
     deletes: bool = False  # whether a folder without pages was emptied on purpose
     forgets: Callable[[str], bool] = lambda text: False
-    propose: Callable[[Conflicting], None] = lambda conflict: None
+    propose: Callable[[PageConflict], None] = lambda conflict: None
 
     def sync(self, quiet: bool = False, looking: bool = True) -> Mirrored:
         """Synchronise both. With `quiet` a file that is being changed waits for the next time.
@@ -99,7 +99,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self._is_current(state, files):
             return self._reported(state, problems)
         with locked(self.state_file.parent):
-            return _Round(self, _read_state(self.state_file), files, problems, quiet=quiet).run()
+            return _Synchronisation(self, _read_state(self.state_file), files, problems, quiet=quiet).run()
 
     def _is_current(self, state: MirrorState, files: Mapping[str, FileStat]) -> bool:
         same = files.keys() == state.pages.keys() and not state.waiting
@@ -138,7 +138,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         replace_text(self.state_file, msgspec.json.encode(state).decode(), durable=False)
 
 
-class _Round:
+class _Synchronisation:
     """One synchronisation."""
 
     def __init__(
@@ -180,7 +180,7 @@ class _Round:
         try:
             found = sorted(theirs | mine | gone | waiting | lost)
             for path in counted("pages", found) if len(found) > MANY else found:
-                self._settle(path)
+                self._sync_page(path)
             _, last = self.table.head()
             state.cursor = last if last == cursor + self.puts else cursor
         finally:
@@ -226,7 +226,7 @@ class _Round:
     def _known(self, path: str) -> PageState:
         return self.state.pages.get(path) or PageState(0, "")
 
-    def _settle(self, path: str) -> None:
+    def _sync_page(self, path: str) -> None:
         """Synchronise one page; killed at any point, the next round ends the same way."""
         if not is_page(path):
             self.problems.append(f"{path[:200]!r} is no path of a page")
@@ -307,7 +307,7 @@ class _Round:
         else:
             made = Merge(text, mine)
         if made.conflict:
-            self.mirror.propose(Conflicting(path, made.text, made.mine))
+            self.mirror.propose(PageConflict(path, made.text, made.mine))
             self.conflicts.append(path)
         self._count("merged")
         return theirs if made.text == text else self._put(path, theirs.version, made.text, _mark(mine))

@@ -69,7 +69,7 @@ def promote(group: Group, dry_run: bool = False) -> JobResult:
         return JobResult(
             len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50])
         )
-    withdrawn = _withdraw_settled(group, text, past)
+    withdrawn = _withdraw_done(group, text, past)
     chosen = fresh[: max(free + withdrawn, 0)]
     if len(fresh) > len(chosen):
         notes.append(f"{plural(len(fresh) - len(chosen), 'more line')} wait until others are reviewed")
@@ -152,7 +152,7 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     day = max(line.day for one in candidates for line in one.lines)
     line = f"{draft.text} ({day.isoformat()})"
     old, reason = _outdated_item(text, draft.text)
-    why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _beside(text, draft.text)
+    why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _known_about(text, draft.text)
     for best in (one.best for one in candidates):
         if later := group.retrieval.overtaken_line(best.path, best.number):
             why += f"; said later at {later[1].place} of {later[1].day}: “{later[1].text}”"
@@ -250,7 +250,7 @@ def _is_of_user(group: Group, line: str) -> bool:
     return any(user in (one.subject, one.object) or slot_of(one.predicate) in LASTING for one in found)
 
 
-def _beside(text: str, line: str) -> str:
+def _known_about(text: str, line: str) -> str:
     """Return what MEMORY.md contains about the names in a line."""
     names = features(line).names
     if not names:
@@ -268,7 +268,7 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
     }
 
 
-def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
+def _withdraw_done(group: Group, text: str, past: list[Proposal]) -> int:
     """Close open promotions that MEMORY.md contains by now; delete those whose lines are gone or revoked."""
     known = pages.item_features(text)
     settled = 0
@@ -279,7 +279,7 @@ def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
         if any(restates(other, own) for other in known):
             group.proposals.decide(one.id, True, group.moment())
             settled += 1
-        elif not _still_logged(group, one) or _outdated(group, one) or _given_up(group, one):
+        elif not _still_logged(group, one) or _outdated(group, one) or _is_revoked(group, one):
             settled += group.proposals.take_back(one.id)
     return settled
 
@@ -291,7 +291,7 @@ def _outdated(group: Group, proposal: Proposal) -> bool:
     return day is not None and any(group.outdated(note, day) for note in notes)
 
 
-def _given_up(group: Group, proposal: Proposal) -> bool:
+def _is_revoked(group: Group, proposal: Proposal) -> bool:
     """Return whether a later statement revokes every line of a proposal."""
     places = [str(source).rpartition(":") for source in proposal.payload.get("sources", ())]
     return bool(places) and all(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import Conflict, FileProblem, InvalidValue, Refused, StoreError
 from nanoclaw_memory.intake.suspicion import STEERING
-from nanoclaw_memory.lessons.learning import held
+from nanoclaw_memory.lessons.learning import held_lessons
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Proposal
@@ -37,26 +37,28 @@ PROPOSALS_PAGE = "proposals.md"
 def open_proposals(group: Group) -> list[Proposal]:
     """Return every open proposal: those that make room first, and within a kind those that read like an attack."""
     with suppress(StoreError):  # a read-only home lists what it has
-        for own in group.worlds("facts"):
+        for own in group.private_and_shared("facts"):
             propose_held(own)
-    found = [one for own in group.worlds("entries") for one in own.proposals.listed("open")]
+    found = [one for own in group.private_and_shared("entries") for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
     return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
 def count_open(group: Group) -> int:
     """Count the open proposals; write nothing."""
-    return sum(len(own.proposals.listed("open")) for own in group.worlds("entries"))
+    return sum(len(own.proposals.listed("open")) for own in group.private_and_shared("entries"))
 
 
 def holder(group: Group, proposal_id: str) -> Group:
     """Return the group itself or its shared chats, whichever has a proposal."""
-    return next((own for own in group.worlds("entries") if own.proposals.has(proposal_id)), group)
+    return next((own for own in group.private_and_shared("entries") if own.proposals.has(proposal_id)), group)
 
 
 def propose_held(group: Group) -> int:
     """Propose the lessons that need approval; return how many are new."""
-    waiting = [one for one in held(group.lessons) if not group.proposals.find("lesson", _held_key(one))]
+    waiting = [
+        one for one in held_lessons(group.lessons) if not group.proposals.find("lesson", _held_key(one))
+    ]
     return sum(_propose_lesson(group, lesson) for lesson in waiting)
 
 
@@ -139,12 +141,12 @@ def undo(group: Group, proposal_id: str) -> Proposal:
     return group.proposals.reopen(proposal_id, group.moment())
 
 
-def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
+def _resolve(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
     """Retire the older of two values or entries that two machines set, or restore both."""
     if payload["table"] == "pages":
-        return _settle_page(group, payload, undo)
+        return _resolve_page(group, payload, undo)
     if payload["table"] == "entries":
-        return _settle_entries(group, str(payload["older"]), str(payload["newer"]), undo)
+        return _resolve_entries(group, str(payload["older"]), str(payload["newer"]), undo)
     table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
     rows = table.line([fold(str(payload["entity"]))], slot_of(str(payload["key"])))
     newer = [row.item for row in rows if row.item.value == payload["newer"] and not row.item.valid_to]
@@ -156,7 +158,7 @@ def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> Non
     return None
 
 
-def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
+def _resolve_entries(group: Group, older: str, newer: str, undo: bool) -> None:
     ledger = group.entries.ledger
     entry = ledger.entry(older)
     with ledger.db.transaction():
@@ -168,7 +170,7 @@ def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
     ledger.changed(gone=[] if undo else [entry], come=[ledger.entry(older)] if undo else [])
 
 
-def _settle_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
+def _resolve_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
     """Replace the lines of a conflict by the other text, preserving later changes of the page."""
     there, wanted = str(payload["older"]), str(payload["newer"])
     page = str(payload["file"])
@@ -192,7 +194,7 @@ def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None
             facts.revive(int(number)) if undo else facts.retire(int(number), group.moment(), None)
 
 
-_GRAPH_ACTS: dict[str, Callable[..., None]] = {"conflict": _settle, "prune": _prune}
+_GRAPH_ACTS: dict[str, Callable[..., None]] = {"conflict": _resolve, "prune": _prune}
 
 
 def _undo_page(group: Group, proposal: Proposal) -> None:

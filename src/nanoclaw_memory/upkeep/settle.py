@@ -83,7 +83,7 @@ def merge(group: Group, dry_run: bool) -> JobResult:
     calls = ModelCalls(group, "merge", _SAME)
     if calls.writer is None or not group.has("entries"):
         return JobResult()
-    alike = _alike(group)
+    alike = _similar_entries(group)
     pairs = [_pair("A: ", older.content, " | B: ", newer.content) for older, newer in alike]
     if dry_run:
         return _planned(group, calls, pairs)
@@ -96,7 +96,7 @@ def merge(group: Group, dry_run: bool) -> JobResult:
     return JobResult(proposed, tuple(notes))
 
 
-def _alike(group: Group) -> list[tuple[Entry, Entry]]:
+def _similar_entries(group: Group) -> list[tuple[Entry, Entry]]:
     """Return pairs of current entries of one type that are similar in meaning or words, the older one first."""
     table, wanted = group.entries.ledger.table, group.entries.ledger.filter()
     entries = {entry.id: entry for entry in table.all(wanted)[:MOST_PAIRS]}
@@ -149,7 +149,7 @@ def _decided(
             notes.append(problem)
             break
         fresh = {
-            asked[one.pair - 1].mark: _told(one)
+            asked[one.pair - 1].mark: _presentable(one)
             for one in rows
             if one is not None and 1 <= one.pair <= len(asked)
         }
@@ -158,7 +158,7 @@ def _decided(
     return verdicts, [*notes, *filter(None, [calls.cost()])]
 
 
-def _told(found: _Verdict) -> _Verdict:
+def _presentable(found: _Verdict) -> _Verdict:
     """Return a verdict whose reason may be shown."""
     reason = one_line(found.reason)[:LONGEST_REASON]
     return msgspec.structs.replace(found, reason="" if suspicions(reason) else reason)
@@ -167,7 +167,7 @@ def _told(found: _Verdict) -> _Verdict:
 def _known(group: Group) -> dict[str, _Verdict]:
     """Return earlier verdicts: a pair is paid for once, even if the index is rebuilt."""
     rows = group.database("facts").query("SELECT pair, verdict, reason FROM verdicts")
-    return {mark: _told(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
+    return {mark: _presentable(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
 
 
 def _keep(group: Group, verdicts: dict[str, _Verdict]) -> None:

@@ -19,7 +19,7 @@ from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, Sto
 from nanoclaw_memory.types import Exported, MergedIn
 from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
 from nanoclaw_memory.upkeep.sync_merge import (
-    Merged,
+    ImportedRows,
     conflicting_successors,
     conflicting_values,
     merge,
@@ -79,7 +79,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
     state = _load(group)
     done = MergedIn(problems=tuple(one for found in worlds.values() for one in found.problems))
     for world, store in _stores(group, [world for world, found in worlds.items() if found.signed]):
-        done = _Merging(group, world, store, state, worlds[world]).run(done)
+        done = _WorldImport(group, world, store, state, worlds[world]).run(done)
     if done.added.get("tombstones"):
         group.forget_again()
     for world, store in _stores(group):
@@ -139,7 +139,7 @@ def _removals(removed: Ids) -> dict[str, RemovalRecord]:
 # ---- import ----
 
 
-class _Merging:
+class _WorldImport:
     """The import of one world."""
 
     def __init__(
@@ -162,7 +162,7 @@ class _Merging:
 
     def run(self, done: MergedIn) -> MergedIn:
         """Import tombstones first, then deletions, then everything else; each database in one transaction."""
-        self._bury()
+        self._add_tombstones()
         with ExitStack() as stack:
             for name in DATABASES:
                 if self.store.has(name) or self._brings(name) or name == "entries":
@@ -173,7 +173,7 @@ class _Merging:
                 self._take_all(kind)
             for kind in ("facts", "relations", "lessons"):
                 self._link(kind)
-            conflicts = self._settle()
+            conflicts = self._propose_conflicts()
         self._withdraw()
         self._render()
         return MergedIn(
@@ -188,17 +188,19 @@ class _Merging:
     def _brings(self, database: str) -> bool:
         return any(self.found.records[kind] for kind in TABLES if KINDS[kind].database == database)
 
-    def _bury(self) -> None:
+    def _add_tombstones(self) -> None:
         """Refuse what was forgotten or rejected elsewhere."""
         known = self.store.rows("tombstones")
         gone = self._gone("tombstones")
         new = [v[0] for name, v in self.found.records["tombstones"].items() if name not in {*known, *gone}]
         if new:
-            self.group.intake.bury([(one.name, one.slot, one.digest, one.text_fingerprint) for one in new])
+            self.group.intake.add_tombstones(
+                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in new]
+            )
             self.added["tombstones"] = len(new)
         allowed = [row.record for name, row in known.items() if name in self._new_removals("tombstones")]
         if allowed:
-            self.group.intake.unbury(
+            self.group.intake.remove_tombstones(
                 [(one.name, one.slot, one.digest, one.text_fingerprint) for one in allowed]
             )
 
@@ -241,7 +243,9 @@ class _Merging:
     def _take_all(self, kind: str) -> None:
         gone, dropped = self._gone(kind), self.state.dropped.setdefault(f"{self.world}/{kind}", set())
         current = {
-            _said(kind, row.record): name for name, row in self.rows[kind].items() if _holds(row.record)
+            _content(kind, row.record): name
+            for name, row in self.rows[kind].items()
+            if _is_current(row.record)
         }
         found = self.found.records[kind]
         for number, name in enumerate(sorted(found, key=lambda one: KINDS[kind].order(found[one][0]))):
@@ -265,7 +269,7 @@ class _Merging:
     ) -> None:
         """Store one record; a statement that is current here is the same one, dated by its first mention."""
         place = f"{self.world}/{kind}"
-        other = current.get(_said(kind, record)) if _holds(record) else None
+        other = current.get(_content(kind, record)) if _is_current(record) else None
         if other is not None and other != name:
             if row is not None:  # it would be current twice
                 return
@@ -277,8 +281,8 @@ class _Merging:
             self.same[gone] = stored
         number = self.store.put(kind, record, row.number if row else 0)
         self.rows[kind][stored] = StoredRecord(number, record)
-        if _holds(record):
-            current[_said(kind, record)] = stored
+        if _is_current(record):
+            current[_content(kind, record)] = stored
         counts = self.changed if row else self.added
         counts[kind] = counts.get(kind, 0) + 1
         self.new[kind].add(stored)
@@ -325,7 +329,7 @@ class _Merging:
 
     # ---- conflicts between two machines ----
 
-    def _settle(self) -> list[str]:
+    def _propose_conflicts(self) -> list[str]:
         """Keep one of two equal entries, and let the person decide between different ones; return the proposals."""
         if self.came["entries"]:
             for name, record, author in list(stored_twice(self.rows["entries"])):
@@ -350,9 +354,9 @@ class _Merging:
             self._put("proposals", name, one)
         return [one.id for one in new.values()]
 
-    def _merged(self, kind: str) -> Merged:
+    def _merged(self, kind: str) -> ImportedRows:
         known = self.state.known.get(f"{self.world}/{kind}", set())
-        return Merged(kind, self.rows[kind], self.came[kind], known)
+        return ImportedRows(kind, self.rows[kind], self.came[kind], known)
 
     def _accept(self, ended: Any) -> None:
         """Close open decisions on an entry that the person stored themselves elsewhere."""
@@ -385,11 +389,11 @@ class _Merging:
                 self.group.entries.ledger.domains.render(kind)
 
 
-def _holds(record: Any) -> bool:
+def _is_current(record: Any) -> bool:
     return hasattr(record, "valid_to") and record.valid_to is None
 
 
-def _said(kind: str, record: Any) -> tuple[str, ...]:
+def _content(kind: str, record: Any) -> tuple[str, ...]:
     """Return the content of a statement without its dates; the first three fields name its subject and project."""
     return KINDS[kind].identity(record)[:4] if hasattr(record, "valid_to") else ()
 

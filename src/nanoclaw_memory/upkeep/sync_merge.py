@@ -109,7 +109,7 @@ def _plain(record: Any, *without: str) -> bytes:
 WHY = "two machines did it without knowing of each other"
 
 
-class Merged(msgspec.Struct, frozen=True):
+class ImportedRows(msgspec.Struct, frozen=True):
     """The rows of a kind after an import: which of them were imported, and which both machines had before."""
 
     kind: str
@@ -117,7 +117,7 @@ class Merged(msgspec.Struct, frozen=True):
     came: Collection[str]
     known: Collection[str]
 
-    def rivals(self, found: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    def concurrent_changes(self, found: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
         """Yield pairs of imported and local rows since the last import; nothing if an older one exists beside them."""
         if found.keys() & set(self.known):  # both machines accepted it and added theirs
             return
@@ -126,7 +126,7 @@ class Merged(msgspec.Struct, frozen=True):
             yield found[name], found[other]
 
 
-def conflicting_values(merged: Merged, own: GraphSettings, world: str) -> Iterator[ProposalRecord]:
+def conflicting_values(merged: ImportedRows, own: GraphSettings, world: str) -> Iterator[ProposalRecord]:
     """Yield a proposal for every two values of a single-valued key."""
     named = own.multi_valued_keys if merged.kind == "facts" else own.single_valued_predicates
     slots = set(map(slot_of, named))
@@ -137,7 +137,7 @@ def conflicting_values(merged: Merged, own: GraphSettings, world: str) -> Iterat
             if (about[1] in slots) != (merged.kind == "facts"):
                 values.setdefault(about, {})[name] = row.record
     for found in values.values():
-        for pair in merged.rivals(found):
+        for pair in merged.concurrent_changes(found):
             if trust(pair[0].origin) == trust(pair[1].origin):
                 older, newer = sorted(pair, key=lambda one: (one.valid_from, _value(one)))
                 yield _values_proposal(merged.kind, world, older, newer)
@@ -155,14 +155,14 @@ def _values_proposal(kind: str, world: str, older: Any, newer: Any) -> ProposalR
     )
 
 
-def conflicting_successors(merged: Merged, world: str) -> Iterator[ProposalRecord]:
+def conflicting_successors(merged: ImportedRows, world: str) -> Iterator[ProposalRecord]:
     """Yield a proposal for every two entries that replace the same one."""
     successors: dict[str, dict[str, Any]] = {}
     for name, row in merged.rows.items():
         if row.record.supersedes and row.record.status == "active":
             successors.setdefault(row.record.supersedes, {})[name] = row.record
     for found in successors.values():
-        for pair in merged.rivals(found):
+        for pair in merged.concurrent_changes(found):
             older, newer = sorted(pair, key=lambda one: (one.created_at, one.id))
             yield _conflict(
                 (world, merged.kind, older.id, newer.id),

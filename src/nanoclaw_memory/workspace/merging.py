@@ -36,11 +36,11 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
     alternative: list[str] = []
     at = 0
     for cluster in _clusters(edits):
-        start, end = cluster[0].start, max(one.end for one in cluster)
-        ours = _applied(lines, start, end, [one for one in cluster if one.by_me])
-        others = _applied(lines, start, end, [one for one in cluster if not one.by_me])
+        start, end = cluster[0].start, max(edit.end for edit in cluster)
+        ours = _applied(lines, start, end, [edit for edit in cluster if edit.by_me])
+        others = _applied(lines, start, end, [edit for edit in cluster if not edit.by_me])
         kept = lines[at:start]
-        if len({one.by_me for one in cluster}) == 1:
+        if len({edit.by_me for edit in cluster}) == 1:
             ours = others = ours if cluster[0].by_me else others
         elif start == end:
             ours = others = _both(others, ours)

@@ -106,7 +106,7 @@ def _finish_or_give_up(checkpoints: Checkpoints) -> str | None:
 
 def _saved_before(checkpoints: Checkpoints) -> str:
     """Return the checkpoint of the state before the last restore."""
-    saved = [one.name for one in checkpoints.all() if one.name.startswith(_BEFORE)]
+    saved = [checkpoint.name for checkpoint in checkpoints.all() if checkpoint.name.startswith(_BEFORE)]
     return saved[-1] if saved else ""
 
 

@@ -23,7 +23,7 @@ def agents(home: Home) -> list[Agent]:
     except FileNotFoundError:
         return []
     try:
-        return [_checked(one) for one in msgspec.json.decode(text, type=list[Agent])]
+        return [_checked(agent) for agent in msgspec.json.decode(text, type=list[Agent])]
     except (msgspec.MsgspecError, InvalidValue) as error:
         raise FileProblem(f"{FILE}: {error}", "correct it by hand, or see: ncm agents --help") from None
 
@@ -31,7 +31,7 @@ def agents(home: Home) -> list[Agent]:
 def agent_of(home: Home, group: str) -> Agent | None:
     """Return the first agent of a group in the roster; None for a damaged roster."""
     with suppress(FileProblem):  # reported by doctor
-        return next((one for one in agents(home) if one.group == group), None)
+        return next((agent for agent in agents(home) if agent.group == group), None)
     return None
 
 

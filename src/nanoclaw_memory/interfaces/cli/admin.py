@@ -46,7 +46,7 @@ def status(memory: Memory) -> Output:
     lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {called()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
-    lines += [f"cache     {one.name}, at most {_size(one.most)} in memory" for one in found.caches]
+    lines += [f"cache     {cache.name}, at most {_size(cache.most)} in memory" for cache in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
     for spent in found.usage:
@@ -186,10 +186,12 @@ def check_databases(memory: Memory, all_groups: bool) -> Output:
     """
     checks = memory.admin.check_databases(all_groups)
     lines = []
-    for one in checks:
-        lines.append(f"{one.path}: {'sound' if not one.problems else 'DAMAGED'}")
-        lines += [f"  {problem}" for problem in one.problems] + ([f"  next: {one.next}"] if one.next else [])
-    failed = any(one.problems for one in checks)
+    for check in checks:
+        lines.append(f"{check.path}: {'sound' if not check.problems else 'DAMAGED'}")
+        lines += [f"  {problem}" for problem in check.problems] + (
+            [f"  next: {check.next}"] if check.next else []
+        )
+    failed = any(check.problems for check in checks)
     return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
 
 
@@ -208,11 +210,11 @@ def migrate_store(memory: Memory, to: str, replace: bool) -> Output:
     """
     done = memory.admin.migrate_store(to, replace)
     lines = [
-        f"{one.name}: {plural(one.rows, 'row')}{'' if one.moved else ', there already'}"
-        for one in done.databases
+        f"{database.name}: {plural(database.rows, 'row')}{'' if database.moved else ', there already'}"
+        for database in done.databases
     ]
     lines += [f"pages: {done.pages}"] if done.pages else []
-    notes = [*(f"left out: {one}" for one in done.problems), f"next: {done.next}"]
+    notes = [*(f"left out: {problem}" for problem in done.problems), f"next: {done.next}"]
     return Output(done, lines, notes=notes)
 
 
@@ -443,7 +445,9 @@ def forget(
 
 
 # Here --session names what is to be forgotten; the current session is named before the command.
-forget.params = [one for one in forget.params if one.expose_value or "--session" not in one.opts]
+forget.params = [
+    parameter for parameter in forget.params if parameter.expose_value or "--session" not in parameter.opts
+]
 
 
 def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
@@ -471,8 +475,9 @@ def _list_kept_out(caller: Caller) -> None:
     with caller.memory() as memory:
         found = memory.admin.kept_out()
     lines = [
-        f"{one.day or '-':<10}  {plural(one.texts, 'text')}, {plural(one.values, 'value')} of the graph  {one.reason}"
-        for one in found
+        f"{kept_out.day or '-':<10}  {plural(kept_out.texts, 'text')}, "
+        f"{plural(kept_out.values, 'value')} of the graph  {kept_out.reason}"
+        for kept_out in found
     ]
     note = (
         "only fingerprints are kept, so the words cannot be shown; --allow with the words lets them in again"

@@ -489,6 +489,7 @@ def revoke_token(memory: Memory, token_id: str) -> Output:
     return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
 
 
-def _token_line(one: AgentToken) -> str:
-    scope = "shared" if one.shared else "private"
-    return f"{one.id}  {one.group}, {scope}, origin {one.origin}, made {one.created_at[:10]}  {one.name}".rstrip()
+def _token_line(token: AgentToken) -> str:
+    scope = "shared" if token.shared else "private"
+    bound = f"{token.group}, {scope}, origin {token.origin}"
+    return f"{token.id}  {bound}, made {token.created_at[:10]}  {token.name}".rstrip()

@@ -42,7 +42,7 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
     result = memory.before_turn(text, explain)
     size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
     if explain:
-        lines = [line for one in result.explained for line in _explained(one)]
+        lines = [line for explanation in result.explained for line in _explained(explanation)]
         return Output(result, [*lines, size], notes=_reasons(result.notes))
     return Output(result, result.text, notes=[*_reasons((*result.skipped, *result.notes)), size])
 
@@ -55,13 +55,13 @@ def _reasons(notes: Iterable[PluginNote]) -> list[str]:
     return [_note(PluginNote(", ".join(names), reason)) for reason, names in plugins.items()]
 
 
-def _explained(one: Explanation) -> Iterator[str]:
+def _explained(explanation: Explanation) -> Iterator[str]:
     """Yield what a plugin would inject, with reasons, and what it nearly injected."""
-    outcome = f"silent: {one.silent}" if one.silent else plural(one.tokens, "token")
-    yield f"{one.plugin}  {outcome} ({one.ms:.1f} ms)"
-    for line in one.lines:
+    outcome = f"silent: {explanation.silent}" if explanation.silent else plural(explanation.tokens, "token")
+    yield f"{explanation.plugin}  {outcome} ({explanation.ms:.1f} ms)"
+    for line in explanation.lines:
         yield f"  {line.text}" + (f"\n      because {line.reason}" if line.reason else "")
-    for nearly in one.nearly:
+    for nearly in explanation.nearly:
         yield f"  not: {nearly}"
 
 
@@ -80,7 +80,7 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     ncm injections --session s7 --limit 5
     """
     found, shown = memory.conversations.injections(memory.scope.session_id, since, limit), clock_of(memory)
-    lines = [line for one in found.injections for line in _injection(one, shown)]
+    lines = [line for injection in found.injections for line in _injection(injection, shown)]
     sums = [
         f"{one.tokens:>9,} tokens in {plural(one.calls, 'call'):>9}  {kind} {one.name or '-'}"
         for kind, all_of in (("plugin", found.plugins), ("session", found.sessions))
@@ -90,10 +90,10 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     return Output(found, [*lines, *sums, total] if found.calls else [], "Nothing was injected yet.")
 
 
-def _injection(one: Injection, shown: Callable[[str], str]) -> Iterator[str]:
-    who = f"{one.session_id or '-':<20} {one.event:<5} {one.plugin:<15}"
-    yield f"{shown(one.at)}  {who} {plural(one.tokens, 'token'):>12}"
-    for line in one.lines:
+def _injection(injection: Injection, shown: Callable[[str], str]) -> Iterator[str]:
+    who = f"{injection.session_id or '-':<20} {injection.event:<5} {injection.plugin:<15}"
+    yield f"{shown(injection.at)}  {who} {plural(injection.tokens, 'token'):>12}"
+    for line in injection.lines:
         yield f"    {line.text}" + (f"  ({line.reason})" if line.reason else "")
 
 
@@ -149,9 +149,9 @@ def list_sessions(memory: Memory, limit: int) -> Output:
     """
     found, shown = memory.conversations.sessions(limit), clock_of(memory)
     lines = [
-        f"{shown(one.last)}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} "
-        f"{visible_line(one.title)}" + (" (shared chat)" if one.shared else "")
-        for one in found
+        f"{shown(session.last)}  {plural(session.exchanges, 'exchange'):>13}  {session.session_id or '-':<20} "
+        f"{visible_line(session.title)}" + (" (shared chat)" if session.shared else "")
+        for session in found
     ]
     return Output({"sessions": found}, lines, "Nothing was said yet.")
 
@@ -167,11 +167,11 @@ def show(memory: Memory, session_id: str) -> Output:
     found, shown = memory.conversations.session(session_id), clock_of(memory)
     lines = [
         line
-        for one in found
+        for exchange in found
         for line in (
-            shown(one.timestamp) + ("" if one.private else " (shared chat)"),
-            f"User: {one.user_message}",
-            f"Agent: {one.agent_response}\n",
+            shown(exchange.timestamp) + ("" if exchange.private else " (shared chat)"),
+            f"User: {exchange.user_message}",
+            f"Agent: {exchange.agent_response}\n",
         )
     ]
     return Output({"exchanges": found}, lines)
@@ -205,7 +205,10 @@ def transcripts(memory: Memory) -> Output:
     ncm sessions transcripts --group family
     """
     found = memory.conversations.transcripts()
-    lines = [f"{one.modified_at}  {one.session_id:<38} {one.bytes:>12,}  {one.path}" for one in found]
+    lines = [
+        f"{transcript.modified_at}  {transcript.session_id:<38} {transcript.bytes:>12,}  {transcript.path}"
+        for transcript in found
+    ]
     return Output({"transcripts": found}, lines, "No transcripts yet.")
 
 
@@ -217,7 +220,10 @@ def archives(memory: Memory) -> Output:
     ncm sessions archives
     """
     found = memory.conversations.archives()
-    lines = [f"{one.date}  {plural(one.turns, 'turn'):>10}  {one.path}  {one.title}" for one in found]
+    lines = [
+        f"{archive.date}  {plural(archive.turns, 'turn'):>10}  {archive.path}  {archive.title}"
+        for archive in found
+    ]
     return Output({"archives": found}, lines, "No archives yet.")
 
 

@@ -342,7 +342,9 @@ def audit(context: click.Context, scope: str, fix: bool) -> None:
 def _audit_lines(audit: Audit) -> list[str]:
     analysis = audit.analysis
     lines = [f"{analysis.total_tokens:,} tokens"]
-    lines += [f"{one.tokens:>8,}  {one.percentage:>5.1f} %  {one.source}" for one in analysis.breakdown]
+    lines += [
+        f"{share.tokens:>8,}  {share.percentage:>5.1f} %  {share.source}" for share in analysis.breakdown
+    ]
     for pair in analysis.duplicates:
         lines += [f"alike {pair.similarity:.0%}: {' and '.join(pair.sources)}", f"  {pair.content_a}"]
     lines += map(_advice_line, audit.recommendations)

@@ -115,7 +115,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
                 )
                 raise PathRefused(told, "ask the owner to do it")
             scope = scope_of(request.query_params, request.headers, token)
-            given = await _given(request, operation)
+            given = await _request_arguments(request, operation)
             arguments = operation.check(given)
 
             def work(memory: Memory) -> Response:
@@ -152,7 +152,7 @@ def _response(answered: ReaderAnswer) -> Response:
     return Response(answered.body, answered.status, media_type=SafeJSON.media_type)
 
 
-async def _given(request: Request, operation: Operation) -> dict[str, Any]:
+async def _request_arguments(request: Request, operation: Operation) -> dict[str, Any]:
     """Return the arguments in the path, and in the query of a GET or the JSON body of the others."""
     given: dict[str, Any] = {}
     if operation.method in ("GET", "DELETE"):

@@ -52,12 +52,20 @@ class HttpConnection(H11Protocol):
     def _make_room(self) -> None:
         """Close the connection that has waited longest, of this peer if it has more than half."""
         most = self.limit_concurrency or MAX_CONNECTIONS
-        others = [one for one in self.connections if isinstance(one, HttpConnection) and one is not self]
-        own = [one for one in others if one.client and self.client and one.client[0] == self.client[0]]
+        others = [
+            http_connection
+            for http_connection in self.connections
+            if isinstance(http_connection, HttpConnection) and http_connection is not self
+        ]
+        own = [
+            http_connection
+            for http_connection in others
+            if http_connection.client and self.client and http_connection.client[0] == self.client[0]
+        ]
         crowd = own if len(own) >= most // 2 else others if len(others) >= most - 1 else []
-        waiting = [one for one in crowd if not one.is_busy]
+        waiting = [http_connection for http_connection in crowd if not http_connection.is_busy]
         if waiting:
-            oldest = min(waiting, key=lambda one: one._moved_at)
+            oldest = min(waiting, key=lambda http_connection: http_connection._moved_at)
             self.connections.discard(oldest)  # it is lost only later, and many may be accepted at once
             oldest.transport.abort()
         elif crowd:

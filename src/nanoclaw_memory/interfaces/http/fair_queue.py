@@ -52,7 +52,7 @@ class FairQueue:
         refused = None
         with self._changed:
             if self._size >= self._most:
-                greedy = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
+                greedy = max(self._waiting, key=lambda hashable: len(self._waiting[hashable]), default=client)
                 if len(self._waiting.get(greedy, ())) <= len(self._waiting.get(client, ())) + 1:
                     raise _busy()
                 refused = self._waiting[greedy].pop()

@@ -70,18 +70,18 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
             renamed[parameters[0].name] = "id"
         hidden = {*self.omitted, *self.fixed, *(("limit",) if self.paged else ())}
         return {
-            renamed.get(one.name, one.name): one
-            for one in parameters
-            if one.name not in hidden and not _is_callback(self.hints[one.name])
+            renamed.get(parameter.name, parameter.name): parameter
+            for parameter in parameters
+            if parameter.name not in hidden and not _is_callback(self.hints[parameter.name])
         }
 
     @cached_property
     def arguments(self) -> type[msgspec.Struct]:
         """Return a Struct of the arguments in a request."""
         fields: list[Any] = []
-        for name, one in self.names.items():
-            default = () if one.default is inspect.Parameter.empty else (one.default,)
-            fields.append((name, self.hints[one.name], *default))
+        for name, parameter in self.names.items():
+            default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
+            fields.append((name, self.hints[parameter.name], *default))
         if self.paged:
             fields += [("limit", Limit, PAGE), ("offset", Offset, 0)]
         return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
@@ -89,7 +89,9 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def lists(self) -> frozenset[str]:
         """Return the arguments that may occur several times in a query."""
-        return frozenset(name for name, one in self.names.items() if _has_list(self.hints[one.name]))
+        return frozenset(
+            name for name, parameter in self.names.items() if _has_list(self.hints[parameter.name])
+        )
 
     def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with their types, or raise an error that names the wrong one; null means omitted."""

@@ -108,7 +108,10 @@ class Readers:
     def crowded(self, waiting: int) -> None:
         """Start one more process if so many waiting questions justify it; nobody waits for it."""
         with self._guard:
-            starting = any(one is None or not one.is_open for one in self._running.values())
+            starting = any(
+                reader_process is None or not reader_process.is_open
+                for reader_process in self._running.values()
+            )
             if waiting >= CROWD and len(self._running) < self._most and not starting and not self._closed:
                 thread = threading.Thread(target=self._run, name="reader", daemon=True)
                 self._running[thread] = None
@@ -116,7 +119,11 @@ class Readers:
 
     def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
         """Send a question to a process; return False when all have enough."""
-        return any(one.ask(asked, answered) for one in list(self._running.values()) if one is not None)
+        return any(
+            reader_process.ask(asked, answered)
+            for reader_process in list(self._running.values())
+            if reader_process is not None
+        )
 
     def close(self) -> None:
         """End the processes; their open questions are answered."""
@@ -125,10 +132,10 @@ class Readers:
             running = dict(self._running)
         for process in filter(None, running.values()):
             process.close()
-        for thread, one in running.items():
+        for thread, reader_process in running.items():
             thread.join(GRACE_SECONDS)
-            if thread.is_alive() and one is not None:
-                one.process.kill()
+            if thread.is_alive() and reader_process is not None:
+                reader_process.process.kill()
 
     def _run(self) -> None:
         own = threading.current_thread()

@@ -61,7 +61,7 @@ def role_of(identity: str) -> str:
 def known(home: Path) -> list[AgentToken]:
     """Return all valid tokens, the oldest first."""
     found = (private.read_json(path, AgentToken) for path in (home / "tokens").glob("*.json"))
-    return sorted((one for one in found if one), key=lambda one: (one.created_at, one.id))
+    return sorted((token for token in found if token), key=lambda token: (token.created_at, token.id))
 
 
 def revoke(home: Path, identity: str, drop_role: Callable[[str], bool] = lambda name: False) -> None:

@@ -74,7 +74,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
         listed = _at(self._editor.load(text), self.plugins) if self.plugins else None
         members = listed.items() if isinstance(listed, dict) else ()
         ours = [one for name, one in members if name.startswith(f"{SERVER}@")]
-        return any(one.get("enabled", True) if isinstance(one, dict) else one for one in ours)
+        return any(our.get("enabled", True) if isinstance(our, dict) else our for our in ours)
 
     def add(self, text: str, commands: Commands) -> str:
         """Return the text with our part in it, once; a person's own call of this program counts and stays."""

@@ -96,7 +96,7 @@ def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> 
         untouched = kept and change.before is not None and kept.after == _mark(change.before)
         before = kept.before if kept and untouched else _encoded(change.foreign)
         assert change.after is not None
-        folders = kept.folders if kept else [str(one) for one in change.path.parents if not one.exists()]
+        folders = kept.folders if kept else [str(path) for path in change.path.parents if not path.exists()]
         known[str(change.path)] = FileRecord(before, _mark(change.after), folders)
     private.make_folder(record.parent)
     _replace(record, msgspec.json.format(msgspec.json.encode(known)))

@@ -219,7 +219,7 @@ class Tools:
         )
         alike = [self._memory.entries.get(one) for one in stored.similar]
         return "\n".join(
-            [_stored(stored), *(f"{short_ids(one.id)}: {safe_line(one.content, 120)}" for one in alike)]
+            [_stored(stored), *(f"{short_ids(entry.id)}: {safe_line(entry.content, 120)}" for entry in alike)]
         )
 
     def memory_graph_query(

@@ -21,11 +21,11 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
 
 SKEW_SECONDS = 60
-Told = tuple[dict[str, Any], str]
+ConnectionReport = tuple[dict[str, Any], str]
 PROBE = "/api/v1/brief"
 
 
-def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) -> Told:
+def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) -> ConnectionReport:
     """Connect a home that has no memory of its own, once the server has accepted the token."""
     if (home / "workspace").exists():
         raise Refused(
@@ -49,7 +49,7 @@ def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) 
     return {"url": remote.url, "connected": True}, f"connected to {remote.url}; next: ncm install CLIENT"
 
 
-def disconnect(home: Path) -> Told:
+def disconnect(home: Path) -> ConnectionReport:
     """End the connection; what was not delivered stays in the spool."""
     remote = _connected(home)
     (home / REMOTE_FILE).unlink()
@@ -62,7 +62,7 @@ def disconnect(home: Path) -> Told:
     }, f"no longer connected to {remote.url}{left}"
 
 
-def deliver_now(home: Path) -> Told:
+def deliver_now(home: Path) -> ConnectionReport:
     """Deliver spooled exchanges, and report the connection."""
     from nanoclaw_memory.interfaces.remote.hook import deliver
 

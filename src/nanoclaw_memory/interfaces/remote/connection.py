@@ -99,7 +99,7 @@ def save(home: Path, remote: Remote) -> None:
     private.replace_json(home / REMOTE_FILE, remote)
 
 
-class Asking:
+class PendingRequest:
     """A request in its own thread: the resolution of a host name has no time limit."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Asking:
 
     def _work(self, *given: Any) -> None:
         try:
-            self._outcome.append(_asked(*given))
+            self._outcome.append(_request(*given))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self._outcome.append(error)
         self._alive.set()
@@ -142,10 +142,10 @@ class Asking:
 
 def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float = WAIT) -> Answer:
     """Return the server's answer; raise ServerAway without one."""
-    return Asking(remote, method, path, body, wait=wait).answer()
+    return PendingRequest(remote, method, path, body, wait=wait).answer()
 
 
-def _asked(
+def _request(
     remote: Remote,
     method: str,
     path: str,

@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.hooks import Event, parse, without_files
 from nanoclaw_memory.interfaces.remote.connection import (
     Answer,
-    Asking,
+    PendingRequest,
     Remote,
     ServerAway,
     is_away,
@@ -42,7 +42,7 @@ REFUSED = (400, 404, 409, 413, 422)  # permanently: others would wait behind it
 
 def answer_from_server(request: Request) -> bytes:
     """Return the JSON to print for one hook; nothing when the server is away or anything is wrong."""
-    age = _age()
+    age = _seconds_since_start()
     event = parse(request.argument, read_input())
     began = time.monotonic() - age  # the client's time for its input does not count
     if event is None or event.payload.get("agent_type") == "":
@@ -51,8 +51,8 @@ def answer_from_server(request: Request) -> bytes:
     try:
         remote = load(home)
         scope = _scope(request, event)
-        asking = _asking(remote, scope, event) if remote and not is_away(home) else None
-        _note(home, scope, event)  # while the connection is made
+        asking = _start_request(remote, scope, event) if remote and not is_away(home) else None
+        _spool(home, scope, event)  # while the connection is made
         answer = _answered(asking, remote, began) if remote and asking else b""
     except ServerAway:
         note_away(home, True)
@@ -64,7 +64,7 @@ def answer_from_server(request: Request) -> bytes:
     return answer
 
 
-def _age() -> float:
+def _seconds_since_start() -> float:
     """Return the seconds since this process was started, or at least its CPU time if that is unknown."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
@@ -90,7 +90,7 @@ def _scope(request: Request, event: Event) -> Scope:
     return Scope(request.group, event.session or request.session, not request.shared, "agent", project)
 
 
-def _note(home: Path, scope: Scope, event: Event) -> None:
+def _spool(home: Path, scope: Scope, event: Event) -> None:
     """Spool a message or an answer; the server gets both together."""
     if event.kind in ("prompt", "asked"):
         text, kind = as_typed(event.text("prompt")), "prompt"
@@ -102,15 +102,15 @@ def _note(home: Path, scope: Scope, event: Event) -> None:
         RemoteSpool(home).note(scope, kind, text)
 
 
-def _asking(remote: Remote, scope: Scope, event: Event) -> Asking | None:
+def _start_request(remote: Remote, scope: Scope, event: Event) -> PendingRequest | None:
     if event.kind in ("asked", "answer"):
         return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()
     path = f"/api/v1/hooks/{quote(event.name, safe='')}?{query_of(scope)}"
-    return Asking(remote, "POST", path, body, ALIVE, HOOK_WAIT)
+    return PendingRequest(remote, "POST", path, body, ALIVE, HOOK_WAIT)
 
 
-def _answered(asking: Asking, remote: Remote, began: float) -> bytes:
+def _answered(asking: PendingRequest, remote: Remote, began: float) -> bytes:
     answer = asking.answer(spent=time.monotonic() - began + ENDING)
     _require_there(answer, remote)
     return answer.body if answer.status == 200 else b""
@@ -131,7 +131,7 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
             "at": stamp(spoken.at),
         }
         path = f"/api/v1/turns/after?{query_of(scope)}"
-        asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
+        asking = PendingRequest(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
         answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
         began = None  # it responds

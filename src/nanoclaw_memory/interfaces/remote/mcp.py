@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.mcp.opening import scope_of
 from nanoclaw_memory.interfaces.mcp_relay import failed, lines_of, message_of, write_all
-from nanoclaw_memory.interfaces.remote.connection import Asking, Remote, load, query_of
+from nanoclaw_memory.interfaces.remote.connection import PendingRequest, Remote, load, query_of
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
@@ -47,7 +47,7 @@ class _Conversation:
         call.start()
         if message.get("method") == "initialize":
             call.join()
-        self._calls = [one for one in (*self._calls, call) if one.is_alive()]
+        self._calls = [thread for thread in (*self._calls, call) if thread.is_alive()]
 
     def end(self) -> None:
         """Wait for the outstanding answers."""
@@ -70,7 +70,7 @@ class _Conversation:
             if version and isinstance(params, dict) and isinstance(params.get("name"), str):
                 headers["Mcp-Name"] = params["name"]
         try:
-            answer = Asking(self._remote, "POST", self._path, line.strip(), headers, WAIT).answer()
+            answer = PendingRequest(self._remote, "POST", self._path, line.strip(), headers, WAIT).answer()
             body = answer.body.strip()
             if answer.status >= 400 and not message_of(body).get("jsonrpc"):
                 answer.json()

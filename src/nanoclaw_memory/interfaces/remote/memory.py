@@ -111,9 +111,9 @@ def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, 
     """Return the arguments of a call by their names in the request, without defaults."""
     bound = inspect.signature(operation.call).bind_partial(None, *given, **named).arguments
     found = {}
-    for name, one in operation.names.items():
-        value = bound.get(one.name, one.default)
-        if one.name in bound and value is not None and value != one.default:
+    for name, parameter in operation.names.items():
+        value = bound.get(parameter.name, parameter.default)
+        if parameter.name in bound and value is not None and value != parameter.default:
             sent = plain(value)
             found[name] = str(sent).lower() if isinstance(sent, bool) and operation.method == "GET" else sent
     limit = bound.get("limit")
@@ -135,23 +135,23 @@ def _result(operation: Operation, answer: dict[str, Any]) -> Any:
         return None
     else:
         found = answer
-    return _made(wanted, found)
+    return _restored(wanted, found)
 
 
-def _made(wanted: Any, value: Any) -> Any:
+def _restored(wanted: Any, value: Any) -> Any:
     """Return a value of this type from JSON. msgspec converts everything but a choice between two structs."""
     parts, outer = get_args(wanted), get_origin(wanted)
     structs = [one for one in (wanted, *parts) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
     if structs and isinstance(value, dict):
         kind = max(structs, key=lambda one: len(value.keys() & set(one.__struct_fields__)))
         hints = get_type_hints(kind)
-        return kind(**{name: _made(hints[name], one) for name, one in value.items() if name in hints})
+        return kind(**{name: _restored(hints[name], one) for name, one in value.items() if name in hints})
     if outer in (Union, UnionType) and value is not None:
-        lists = [one for one in parts if get_origin(one) in (list, tuple, Sequence)]
-        plain_ones = [one for one in parts if one is not type(None) and one not in lists]
-        return _made((lists if isinstance(value, list) else plain_ones)[0], value)
+        lists = [part for part in parts if get_origin(part) in (list, tuple, Sequence)]
+        plain_ones = [part for part in parts if part is not type(None) and part not in lists]
+        return _restored((lists if isinstance(value, list) else plain_ones)[0], value)
     if parts and isinstance(value, list):
-        made = [_made(parts[0], one) for one in value]
+        made = [_restored(parts[0], one) for one in value]
         return tuple(made) if outer is tuple else made
     return msgspec.convert(value, wanted, strict=False, dec_hook=_decode)
 

@@ -82,15 +82,19 @@ def _fields(found: StoredItem) -> dict[str, Any]:
 def _texts(item: StoredItem) -> list[str]:
     """Return the searchable texts of an item: all of it, or the fields named when it was put."""
     if item.fields is None:
-        return ["; ".join(_said(item.value))] if item.value else []
+        return ["; ".join(_values_with_names(item.value))] if item.value else []
     return [text for path in item.fields for text in get_text_at_path(item.value, path)]
 
 
-def _said(value: Any) -> list[str]:
+def _values_with_names(value: Any) -> list[str]:
     """Return every value in a value, with the name before it."""
     if isinstance(value, Mapping):
-        return [f"{name}: {text}" for name, part in value.items() for text in _said(part)]
-    return [text for part in value for text in _said(part)] if isinstance(value, list) else [str(value)]
+        return [f"{name}: {text}" for name, part in value.items() for text in _values_with_names(part)]
+    return (
+        [text for part in value for text in _values_with_names(part)]
+        if isinstance(value, list)
+        else [str(value)]
+    )
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {

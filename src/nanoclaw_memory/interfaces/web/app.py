@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused
 from nanoclaw_memory.interfaces.http.api import status_of
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, Screen, ScreenData, WebRequest
 from nanoclaw_memory.interfaces.web.screens import SCREENS
 from nanoclaw_memory.interfaces.web.sessions import SESSION_SECONDS, PageSessions, csrf_token
 from nanoclaw_memory.interfaces.web.templates import HERE, environment, language_of
@@ -72,7 +72,7 @@ class Page:
         path = scope["path"]
         if path.startswith(("/static/", "/open/")) and scope["method"] in SAFE_METHODS:
             return None
-        session = self._given(headers)
+        session = self._session_cookie(headers)
         language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
         if not session or not self._sessions.is_valid(session):
             return _error(
@@ -83,7 +83,7 @@ class Page:
         scope[SESSION] = session
         return None
 
-    def _given(self, headers: Mapping[bytes, bytes]) -> str:
+    def _session_cookie(self, headers: Mapping[bytes, bytes]) -> str:
         try:
             cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
         except CookieError:
@@ -103,7 +103,7 @@ class Page:
 
     async def _leave(self, request: Request) -> Response:
         session = request.scope.get(SESSION, "")
-        asked = await _asked(request)
+        asked = await _web_request(request)
         if not session or not _is_genuine(asked, session):
             return _error(403, "The form is not of this page.", "reload the page", asked.language)
         self._sessions.end(session)
@@ -113,7 +113,7 @@ class Page:
 
     def _handler(self, screen: Screen) -> Any:
         async def handle(request: Request) -> Response:
-            asked = await _asked(request)
+            asked = await _web_request(request)
             try:
                 session = _session_of(request)
                 if request.method not in SAFE_METHODS and not _is_genuine(asked, session):
@@ -151,14 +151,14 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
     answer = screen.answer(memory, asked)
     group = request.path_params.get("group", "")
     base = f"/g/{group}" if group else ""
-    if isinstance(answer, Moved):
+    if isinstance(answer, Redirection):
         query = urlencode(
             {name: value for name, value in (("done", answer.note), ("undo", answer.undo)) if value}
         )
         mark = "&" if "?" in answer.path else "?"
         place = base + (answer.path or "/") + (mark + query if query else "")
         return RedirectResponse(place, 303, headers=HEADERS)
-    if isinstance(answer, Sent):
+    if isinstance(answer, ScreenData):
         return JSONResponse(answer.data, headers={**HEADERS, "cache-control": "no-store"})
     common = {
         "base": base,
@@ -168,12 +168,12 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
         "now": memory.clock.now(),
         "done": asked.text("done"),
         "undo": asked.text("undo"),
-        "asked": asked,
+        "request": asked,
     }
     return _html(answer.template, {**common, **answer.values}, asked.language, answer.status, request)
 
 
-async def _asked(request: Request) -> WebRequest:
+async def _web_request(request: Request) -> WebRequest:
     values: dict[str, list[str]] = {name: request.query_params.getlist(name) for name in request.query_params}
     if request.method not in SAFE_METHODS:
         body = (await request.body()).decode("utf-8", "replace")

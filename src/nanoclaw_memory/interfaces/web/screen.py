@@ -62,7 +62,7 @@ class WebRequest(msgspec.Struct, frozen=True):
         }
 
 
-class Shown(msgspec.Struct, frozen=True):
+class RenderedScreen(msgspec.Struct, frozen=True):
     """A template with its values."""
 
     template: str
@@ -70,7 +70,7 @@ class Shown(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-class Moved(msgspec.Struct, frozen=True):
+class Redirection(msgspec.Struct, frozen=True):
     """A redirection to the next screen, with a note to show there."""
 
     path: str
@@ -85,13 +85,13 @@ def lines_around(memory: Memory, path: str, line: int, around: int) -> dict[str,
     return {"path": found.path, "line": line, "lines": lines}
 
 
-class Sent(msgspec.Struct, frozen=True):
+class ScreenData(msgspec.Struct, frozen=True):
     """Plain data for the page's own scripts."""
 
     data: Any
 
 
-Answer = Shown | Moved | Sent
+Answer = RenderedScreen | Redirection | ScreenData
 
 
 class Screen(msgspec.Struct, frozen=True):
