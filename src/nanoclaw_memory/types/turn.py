@@ -13,9 +13,14 @@ OWN = ("owner", "user")  # their words are theirs, whatever they read like
 FOREIGN = ("shared", "import", "tool", "web")  # what they say steers nothing before a person has approved it
 
 
+def rank(origin: str) -> int:
+    """The place of an origin among ORIGINS; one that a damaged row has is trusted least."""
+    return ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS)
+
+
 def trust(origin: str) -> int:
     """How far an origin counts in the graph: whom the owner trusts alike, others less the further they are."""
-    return max(ORIGINS.index(origin), ORIGINS.index("agent"))
+    return max(rank(origin), rank("agent"))
 
 
 def stated_by(origin: str) -> str:
