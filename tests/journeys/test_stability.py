@@ -153,6 +153,23 @@ def test_what_binds_a_person_comes_in_any_session_that_asks_for_what_it_bears_on
         assert stated not in told(memory.for_session(other), other)
 
 
+def test_other_news_about_a_person_does_not_outdate_what_binds_them(
+    open_memory: Callable[..., Memory], models_dir: Path
+):
+    memory = open_memory(session="then", embeddings__modelPath=str(models_dir / "multilingual-e5-small"))
+    memory.init()
+    memory.write("Karl Orlick cannot climb stairs since his accident")
+    memory.write("Karl Orlick changed jobs and is at Weidmann since Monday")
+    memory.index()
+    memory.group.resources.resident = True
+    line = next(
+        line
+        for line in told(memory.for_session("trip"), "find us a hotel in Lisbon").split("\n")
+        if "stairs" in line
+    )
+    assert "earlier" not in line
+
+
 def test_what_binds_a_person_is_told_in_their_words_and_not_as_a_topic(
     open_memory: Callable[..., Memory], models_dir: Path
 ):

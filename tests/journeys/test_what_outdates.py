@@ -322,6 +322,15 @@ def test_two_statements_that_only_mention_one_person_do_not_outdate_each_other(
     assert [hit.mark for hit in hits if "offsite" in hit.text] == [""]
 
 
+def test_a_word_of_change_outdates_nothing_else_that_is_known_of_a_person(
+    open_memory: Callable[..., Memory], say: Callable[..., None]
+) -> None:
+    say(28, "Nele can't have milk, and if I eat a walnut I end up in hospital.")
+    say(14, "Nele now has her piano lesson in the old school, the teacher swapped.")
+    hits = open_memory().search("What can Nele not have?", fast=True).hits
+    assert [hit.mark for hit in hits if "milk" in hit.text] == [""]
+
+
 def test_a_word_that_looks_like_a_usual_one_of_another_language_is_no_shared_name(
     open_memory: Callable[..., Memory], say: Callable[..., None]
 ) -> None:

@@ -44,6 +44,7 @@ NAMELESS = 0.75  # weight of the question without speakers' names in a local que
 TELLING = 50  # vectors needed for a mean that represents unrelated texts
 COMPOUND = 0.5  # weight of a compound relative to its word, and of a part relative to its compound
 FOREIGN = 0.25  # share of the vector weight kept if the model does not know the question's language
+BINDS = "binds"  # the score part of a passage that states a person's constraint
 _SHORTEST_PART = 5
 # "How long", "wie hoch": the word asks for a value and names nothing.
 _DEGREE = regex(

@@ -46,7 +46,8 @@ _NO_MORE = regex(
     re.IGNORECASE,
 )
 _NEW = frozenset("new neu neue neuer neues neuen neuem".split())
-_NOW = frozenset("now jetzt nun since seit ab inzwischen neuerdings künftig".split())
+NOW = frozenset("now jetzt nun since seit ab inzwischen neuerdings künftig".split())
+_HAVE = frozenset("has have had got hat habe haben hatte".split())
 _NEXT = frozenset("now next today tomorrow this".split())  # follows "from"
 _MINE = frozenset("my our mein meine meinen meinem meiner unser unsere unseren unserem unserer unsre".split())
 _OF = frozenset("of for at von vom für bei beim des".split())  # between the words of one name
@@ -57,7 +58,7 @@ _VERBS = frozenset(
     "is are was were am has have had will be been got gets get goes go going went it's i'm i've we're we've she's he's"
     " they're that's ist sind war wird hat haben hatte habe hab heißt bin".split()
 )
-_FUNCTION_WORDS = (STOP_WORDS | GERMAN_STOP_WORDS | _VERBS | _TITLES | _MINE | _NOW) - _NEW
+_FUNCTION_WORDS = (STOP_WORDS | GERMAN_STOP_WORDS | _VERBS | _TITLES | _MINE | NOW) - _NEW
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -134,7 +135,8 @@ def changes_in(text: str) -> Change:
             if word in _ENDED:
                 ended += [_following(after, german), _plain(before, german)]
             if _is_now(folded, place) or _goes_to(folded, place):
-                things.append(subject)
+                if _HAVE.isdisjoint(folded[max(place - 1, 0) : place + 2]):
+                    things.append(subject)  # who now has a lesson on Thursdays has not changed
                 whose.append(subject if subject.head else before_it)
         before_it = subject if subject.head else before_it
     ended += [_following(_TOKEN.findall(text[match.end() :]), german) for match in _NO_MORE.finditer(text)]
@@ -206,7 +208,7 @@ def _is_now(folded: Sequence[str], place: int) -> bool:
     word, following = folded[place], folded[place + 1] if place + 1 < len(folded) else ""
     if word == "from":
         return following in _NEXT or bool(lexeme(following.removesuffix("s")).kind)
-    return word in _NOW or (word == "back" and following == "to")
+    return word in NOW or (word == "back" and following == "to")
 
 
 def _goes_to(folded: Sequence[str], place: int) -> bool:

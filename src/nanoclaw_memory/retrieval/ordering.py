@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
@@ -124,6 +124,8 @@ def _mark(
         if candidate.stored.id not in newest:
             continue
         row, newer_one = newest[candidate.stored.id]
+        if row.sure < SURE and candidate.parts.get(BINDS):
+            continue  # an allergy is not outdated by other news about the same person
         asked = _numbers(question).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
         if asked.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):

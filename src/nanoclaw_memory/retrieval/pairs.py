@@ -10,6 +10,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.changing import (
+    NOW,
     UNCERTAIN,
     changes_in,
     holds_now,
@@ -27,6 +28,7 @@ from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
+_UNTELLING = FUNCTION_WORDS | NOW
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
 _DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
 LEADING = 2  # telling words at the start of a statement that name its subject
@@ -61,7 +63,7 @@ def telling_words(text: str) -> list[str]:
     return [
         word
         for word in plain
-        if word not in FUNCTION_WORDS and not word.isdigit() and not lexeme(word.removesuffix("s")).kind
+        if word not in _UNTELLING and not word.isdigit() and not lexeme(word.removesuffix("s")).kind
     ]
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
-from nanoclaw_memory.retrieval.candidates import Candidate, Candidates, Pool
+from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.prepare import body_of, without_label
@@ -145,6 +145,8 @@ class Searcher:
         near = self.candidates.centred(pool, [one.stored.id for one in found], gate.learnt().centres)
         for one in found:
             one.parts[gate.CENTRED] = near.get(one.stored.id, 0.0)
+            if one.stored.id in pool.binding:
+                one.parts[BINDS] = pool.binding[one.stored.id]
         asked = gate.Incoming(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
@@ -159,7 +161,7 @@ class Searcher:
         stating = (one for one in stating if one.passage.kind in _SAID and one.passage.speaker != "Agent")
         sides = ((one, found[one.id]) for one in stating if not only_asks(body_of(one.passage)))
         return tuple(
-            gate.Helpful(Candidate(one, sure, {"binds": sure}), sure, {})
+            gate.Helpful(Candidate(one, sure, {BINDS: sure}), sure, {})
             for one, sure in itertools.islice(sides, MOST_BINDING)
         )
 

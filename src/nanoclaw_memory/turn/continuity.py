@@ -18,7 +18,7 @@ from nanoclaw_memory.intake.own_words import said
 from nanoclaw_memory.lessons.corrections import asks_of
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
-from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.changing import goes_on
 from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.retrieval.hits import newer_of
@@ -137,7 +137,7 @@ class Continuity(Plugin):
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
                         corrected=self._correction_of(exchanges[number], sides),
                         question=self._question_of(exchanges[number], sides),
-                        binds=any("binds" in one.parts for one in own),
+                        binds=any(BINDS in one.parts for one in own),
                     )
                 )
         return found
