@@ -281,12 +281,15 @@ class CopulaReader(SubjectReader):
 def _is_full_name(text: str) -> bool:
     """Whether somebody gives first and last name: "Meike Harms", not "Head of Sales", "Team Blue" or "Portuguese".
 
-    A first name that is a usual word as well is not taken for one: better no name than a wrong one.
+    A first name that is a usual word as well is not taken for one, nor is a last name that is usual with a capital and
+    without ("Debian Developer"): better no name than a wrong one.
     """
     parts = text.split(" ")
     plain = all(part.replace("-", "").isalpha() and part[1:] != part[1:].upper() for part in parts)
     titled = any(wording.is_role(part) or part.casefold() in wording.TRAITS for part in parts)
-    usual = tokens.is_one(f" {parts[0].casefold()}")
+    usual = tokens.is_one(f" {parts[0].casefold()}") or any(
+        tokens.is_one(f" {part}") and tokens.is_one(f" {part.casefold()}") for part in parts[1:]
+    )
     return len(parts) in (2, 3) and is_name(text, 3) and plain and not (titled or usual)
 
 
