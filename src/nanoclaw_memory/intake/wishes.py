@@ -10,7 +10,8 @@ from nanoclaw_memory.text import STOP_WORDS, words
 from nanoclaw_memory.types import Utterance
 
 UNKEPT = "[off the record]"  # stands in the spool for what is not to be stored; it is no more kept than that
-MAX_CHARS = 16_000
+MAX_CHARS = 8_000  # of a message's beginning, and of its last paragraph: there people say such things
+_PARAGRAPH = regex(r"\n[ \t\r]{0,40}\n")
 
 # Said of a conversation and of nothing else.
 _CONFIDENTIAL = regex(
@@ -216,12 +217,13 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     """Whether the person says it themselves; hardly any message says it at all, and few are read
     for who wrote them."""
-    shown = message[:MAX_CHARS]
-    if not says(shown):
+    last = _PARAGRAPH.split(message)[-1][-MAX_CHARS:] if len(message) > MAX_CHARS else ""
+    ends = (message[:MAX_CHARS], last)
+    if not any(map(says, ends)):
         return False
     from nanoclaw_memory.intake.own_words import typed
 
-    return says(typed(shown))
+    return any(says(one) and says(typed(one)) for one in ends)
 
 
 def _says_forget(said: str) -> bool:
