@@ -212,8 +212,10 @@ class ForgetTargets:
                     erasure.remove_rows(db, place, rows)
                     if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
-        if step == "graph":
-            self.group.intake.veil(self._tells)
+
+    def veil(self) -> None:
+        """Put fingerprints in the place of names of rejected values that tell; a role that may not is refused."""
+        self.group.intake.veil(self._tells)
 
     def _tells(self, name: str, texts: Sequence[str]) -> bool:
         names = {*self.wanted.names, *map(near_digest, self.wanted.names)}
