@@ -237,6 +237,14 @@ def test_an_installation_says_what_happens_next_and_how_to_undo_it(ncm, home):
     assert "remembers" not in ncm("install", "codex", "--dry-run").err
 
 
+def test_an_installation_names_the_optional_steps_that_are_not_done_yet(ncm, home):
+    said = ncm("install", "claude-code").err
+    assert "optional: ncm models install" in said
+    assert "optional: ncm serve --install" in said
+    without = ncm("install", "codex", "--set", "embeddings.provider=none").err
+    assert "models install" not in without and "serve --install" in without
+
+
 def test_status_says_that_proposals_wait(ncm, home):
     ncm("init")
     assert ncm("status", "--json").json["proposals"] == 0

@@ -101,6 +101,17 @@ def test_a_promotion_of_an_agents_line_says_whose_it_is_and_what_it_does(as_, me
     assert proposal.effect == "stands in MEMORY.md, which every private session reads"
 
 
+def test_a_promotion_in_an_agents_wording_is_the_agents_although_the_owner_wrote_much_the_same(
+    as_, memory, clock
+):
+    memory.write("Send the monthly invoices of the harbour office by post", "decision", 0.9)
+    as_("agent").write("Send the monthly invoices of the harbour office by courier", "decision", 0.95)
+    clock.moment += timedelta(days=1)
+    memory.upkeep.run()
+    (proposal,) = memory.upkeep.review()
+    assert "courier" in proposal.diff and proposal.origin == "agent"
+
+
 def test_an_agents_log_line_is_the_agents_in_turns_boot_and_the_active_context(as_, memory):
     agent = as_("agent", "work")
     agent.write("Keystone moves to the Oslo data centre", "decision", 0.9)

@@ -61,9 +61,9 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
-    """The anchors among exchanges, the weightiest and newest first.
+    """Return the anchors among exchanges, by weight, then newest first.
 
-    They are read from the archive each time: they survive between processes, and forgotten ones are gone.
+    They are read from the archive each time, so that they survive between processes and vanish when forgotten.
     """
     found = []
     for one in exchanges:
@@ -77,7 +77,7 @@ def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
 
 @bounded(512 * 1024)  # a conversation is read again at every message
 def _stated(message: str, foreign_lines: tuple[int, ...]) -> tuple[tuple[str, float, str], ...]:
-    """Kind, weight and text of the anchors in what a person says themselves."""
+    """Return kind, weight and text of the anchors in a person's own words."""
     own = read(message, known=foreign_lines).text[:4_000]
     kinds = ((_kind(sentence), sentence) for sentence in sentences(own))
     return tuple((*kind, one_line(sentence)[:MAX_TEXT]) for kind, sentence in kinds if kind)

@@ -1,4 +1,4 @@
-"""The keys of nanoclaw.json, their types, defaults and a sentence for each."""
+"""The keys of nanoclaw.json, their types, defaults and descriptions."""
 
 # No `from __future__ import annotations`: msgspec would evaluate each of these twice in every process.
 
@@ -18,7 +18,7 @@ NotNegative = Annotated[int, Meta(ge=0)]
 
 
 def doc(text: str) -> Meta:
-    """The sentence about a setting in `config show` and the docs."""
+    """Attach the description of a setting for `config show` and the docs."""
     return Meta(description=text)
 
 

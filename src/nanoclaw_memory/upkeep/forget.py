@@ -1,7 +1,7 @@
-"""Forget for good: by id, entity, session or text, out of every store, file and copy of one group.
+"""Forget permanently: by id, entity, session or text, in every store, file and copy of one group.
 
-A tombstone comes first and what the request is found by goes last: killed at any point, the same command
-completes the work. Free pages, keyword segments and the WAL of every touched database are written anew.
+The tombstone is written first and the row that identifies the request is removed last: killed at any point, the same
+command completes the work. Free pages, keyword segments and the WAL of every touched database are rewritten.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
 SHORTEST_WORD = 3  # letters or digits
-# The store by which a request is found; "again" is what tombstones keep away.
+# The store that identifies a request; "again" stands for everything with a tombstone.
 LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries", "again": "entries"}
 
 Consent = Callable[[Sequence[ForgottenPage]], bool]
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a person wants forgotten; exactly one of them. `again`: all that was forgotten before."""
+    """What a person wants forgotten; exactly one field is set. `again`: everything forgotten before."""
 
     id: str = ""
     entity: str = ""
@@ -46,7 +46,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def by(self) -> str:
-        """Which of them it is."""
+        """Return the name of the set field."""
         given = [name for name in LAST if getattr(self, name)]
         if len(given) != 1:
             raise InvalidValue(
@@ -74,14 +74,14 @@ class Forgetting:
             self.at.wanted = replace(self.at.wanted, topics=topics)
 
     def preview(self) -> Forgotten:
-        """What would go; changes nothing."""
+        """Return what would be removed; change nothing."""
         plan = self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
         return replace(plan, rows=self.at.shown())
 
     def carry_out(self, agreed: Consent, checkpoints: bool, keep_out: bool = False) -> Forgotten:
-        """Forget; pages only if `agreed` says so when it is shown what leaves them.
+        """Forget; pages are changed only if `agreed` accepts the lines that would leave them.
 
-        A text that nothing contains is kept out only if that is what is asked.
+        A text that nothing contains is refused from now on only if that is requested.
         """
         changes = self._changes()
         counted = self.at.counted()
@@ -110,16 +110,16 @@ class Forgetting:
         kept = () if checkpoints else tuple(held)
         return replace(result, checkpoints=(*kept, *unreadable), unfinished=tuple(unfinished))
 
-    # ---- what is asked ----
+    # ---- the request ----
 
     def _resolved(self) -> tuple[Wanted, Phrases]:
-        """What to look for, and what to keep away from now on."""
+        """Return what to look for, and what to refuse from now on."""
         if len(self.asked.value) > MAX_TEXT:
             raise InvalidValue(
                 f"the text has {len(self.asked.value):,} characters", "give the sentence that tells it"
             )
         wanted, kept = getattr(self, f"_by_{self.by}")()
-        if self.pending.exists():  # an earlier run was killed: what it had kept away goes too
+        if self.pending.exists():  # an earlier run was killed: complete what its tombstones cover
             wanted = replace(wanted, matcher=wanted.matcher | self._forgotten_before())
         return wanted, kept
 
@@ -182,7 +182,7 @@ class Forgetting:
     # ---- what is found ----
 
     def _texts(self, wanted: Wanted) -> Iterator[str]:
-        """What will be removed, in its own words: of that a tombstone keeps fingerprints."""
+        """Yield the texts that will be removed; their tombstones contain fingerprints."""
         for step, place in (
             ("entries", erasure.ENTRY),
             ("entries", erasure.WORDING),
@@ -191,11 +191,11 @@ class Forgetting:
             for row in self.at.rows(step, place, wanted):
                 yield from (text for text in row.texts if holds(wanted.matcher, text))
         for change in self.at.files.page_changes(wanted):
-            # A heading may be a mere name, of which something new may be said one day.
+            # A heading may be a mere name, about which something new may be written one day.
             yield from (line.lstrip("-*+> \t") for line in change.lines if not line.startswith("#"))
 
     def _changes(self) -> list[PageChange]:
-        """What leaves pages; the facts that those lines say are marked to go with them."""
+        """Return the changes of pages; facts from removed lines are marked for removal."""
         changes = self.at.files.page_changes(self.at.wanted)
         if self.group.has("facts"):
             keys = {name: set(found) for name, found in self.at.wanted.keys.items()}
@@ -211,7 +211,7 @@ class Forgetting:
             )
         return changes
 
-    # ---- what is done ----
+    # ---- removal ----
 
     def _tombstones(self, changes: Sequence[PageChange]) -> None:
         lines = (line for change in changes for line in change.lines)
@@ -225,7 +225,7 @@ class Forgetting:
         )
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
-        """Every store in its turn; the one that the request is found by goes last."""
+        """Erase in every store; the one that identifies the request comes last."""
         paths = {change.relative for change in changes}
         for change in changes:
             self.at.files.apply(change, self.at.wanted)
@@ -237,17 +237,17 @@ class Forgetting:
             self.at.step(name)
         self._domains()
         self.at.step("domains")
-        self.at.erase_page_versions()  # those of domain files too, which are earlier ones by now
+        self.at.erase_page_versions()  # including those of domain files, which are outdated by now
         if (
             self.group.data / PROPOSALS_PAGE
-        ).exists():  # derived from rows, which may have left by another's words
+        ).exists():  # derived from rows, which may have been removed because of another row
             write_page(self.group)
         said = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
         self.at.erase_chunks(paths, said)
         self.at.step("chunks")
 
     def _domains(self) -> None:
-        """Domain files are written anew; one that a person is editing has been offered as a page."""
+        """Rewrite the domain files; one that a person is editing was offered as a page."""
         if not self.group.has("entries"):
             return
         domains = self.group.entries.ledger.domains
@@ -257,7 +257,7 @@ class Forgetting:
                 domains.discard_edits(kind)
 
     def _audit(self, counts: Mapping[str, int]) -> None:
-        """The log says that something was forgotten and how much, never what."""
+        """Record in the audit log that something was forgotten and how much, never what."""
         ledger = self.group.entries.ledger
         about = {"text": fingerprint(self.asked.value)} if self.by == "text" else {}
         with ledger.db.transaction():
@@ -270,7 +270,7 @@ class Forgetting:
             )
 
     def _scrub(self) -> list[str]:
-        """Write every database anew; gives those that another process keeps from it."""
+        """Rewrite every database; return those that another process blocks."""
         found: dict[Path, Database] = {}
         own = (
             *self.group.existing_databases(),
@@ -289,7 +289,7 @@ class Forgetting:
             self.pending.unlink(missing_ok=True)
         return unfinished
 
-    # ---- what is told ----
+    # ---- the report ----
 
     def _pages(self, changes: Sequence[PageChange], removed: bool) -> tuple[ForgottenPage, ...]:
         return tuple(ForgottenPage(one.relative, len(one.gone), one.diff, removed) for one in changes)
@@ -312,5 +312,5 @@ class Forgetting:
 
 
 def _tells(word: str) -> bool:
-    """Whether a word alone can be what somebody wants forgotten; in some scripts a character is a word."""
+    """Return whether a single word can be a request to forget; in some scripts a character is a word."""
     return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

@@ -1,4 +1,4 @@
-"""Let a language model decide which of two statements on one subject holds, and which entries say the same."""
+"""Let a language model decide which of two statements on one subject is valid, and which entries say the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class _NotePair(msgspec.Struct, frozen=True):
-    """Two notes as the model gets them, and the mark under which its verdict is kept."""
+    """Two notes as the model gets them, and the key under which its verdict is stored."""
 
     text: str
     mark: str
@@ -97,7 +97,7 @@ def merge(group: Group, dry_run: bool) -> JobResult:
 
 
 def _alike(group: Group) -> list[tuple[Entry, Entry]]:
-    """Pairs of current entries of one type that are near in meaning or words, the older one first."""
+    """Return pairs of current entries of one type that are similar in meaning or words, the older one first."""
     table, wanted = group.entries.ledger.table, group.entries.ledger.filter()
     entries = {entry.id: entry for entry in table.all(wanted)[:MOST_PAIRS]}
     found = {
@@ -139,7 +139,7 @@ def _planned(group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]) -> Job
 def _decided(
     group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]
 ) -> tuple[dict[str, _Verdict], list[str]]:
-    """The verdicts on pairs by their marks, known or asked for, and what is to be reported."""
+    """Return the verdicts on pairs by key, stored or new, and the notes to report."""
     verdicts, notes = _known(group), list[str]()
     new = list({pair.mark: pair for pair in pairs if pair.mark not in verdicts}.values())
     for batch in calls.batches([pair.text for pair in new]):
@@ -159,13 +159,13 @@ def _decided(
 
 
 def _told(found: _Verdict) -> _Verdict:
-    """A verdict whose reason may be shown."""
+    """Return a verdict whose reason may be shown."""
     reason = one_line(found.reason)[:LONGEST_REASON]
     return msgspec.structs.replace(found, reason="" if suspicions(reason) else reason)
 
 
 def _known(group: Group) -> dict[str, _Verdict]:
-    """What was decided before: a pair is paid for once, also when the index is built anew."""
+    """Return earlier verdicts: a pair is paid for once, even if the index is rebuilt."""
     rows = group.database("facts").query("SELECT pair, verdict, reason FROM verdicts")
     return {mark: _told(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
 

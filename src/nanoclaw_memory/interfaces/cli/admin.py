@@ -29,14 +29,14 @@ SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
 
 @command("status")
 def status(memory: Memory) -> Output:
-    """Show what there is, at a glance, and which database is lost or cannot be opened.
+    """Show an overview, and which database is lost or cannot be opened.
 
     \b
     ncm status
     """
     found, waiting = memory.status(), 0
     if found.databases and memory.scope.private:
-        with suppress(NanoClawError):  # what cannot be read is among the problems, or doctor says it
+        with suppress(NanoClawError):  # reported among the problems, or by doctor
             waiting = memory.upkeep.count_open()
     own = "" if found.group == "main" else f" --group {found.group}"
     state = "" if found.exists else f" (not created yet: {called()} init{own})"
@@ -58,7 +58,7 @@ def status(memory: Memory) -> Output:
 
 
 def _size(count: float) -> str:
-    """A number of bytes as people read it: `256 bytes`, `3.4 MB`."""
+    """Return a number of bytes as people read it: `256 bytes`, `3.4 MB`."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -147,7 +147,7 @@ def doctor(memory: Memory, fix: bool) -> Output:
 
 
 def _check_server(home: Path) -> Iterator[Finding]:
-    """Whether a server answers hooks, and whether the service that should run it does."""
+    """Report whether a server answers hooks, and whether the service that should run it does."""
     from nanoclaw_memory.interfaces.http.serve import address_of
     from nanoclaw_memory.interfaces.install.service import service_of
 
@@ -164,19 +164,21 @@ def _check_server(home: Path) -> Iterator[Finding]:
         )
     else:
         yield Finding(
-            "note", "no server runs: hooks work without, more slowly", "nanoclaw-memory serve --install"
+            "note",
+            "no server runs: hooks take longer and search by words only",
+            "nanoclaw-memory serve --install",
         )
 
 
 @group("db")
 def db() -> None:
-    """Look after the database files."""
+    """Check, move and reset the databases."""
 
 
 @db.command("check")
 @click.option("--all", "all_groups", is_flag=True, help="Check the databases of every group.")
 def check_databases(memory: Memory, all_groups: bool) -> Output:
-    """Run the integrity check over every database there is; exit 1 when one is damaged.
+    """Check the integrity of every existing database; exit 1 when one is damaged.
 
     \b
     ncm db check
@@ -440,12 +442,12 @@ def forget(
     caller.show(Output(done, _forgotten_lines(done, text), failed=bool(done.unfinished)))
 
 
-# Here --session names what is to be forgotten; the session that asks is given before the command.
+# Here --session names what is to be forgotten; the current session is named before the command.
 forget.params = [one for one in forget.params if one.expose_value or "--session" not in one.opts]
 
 
 def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
-    """The plan, without what happens to pages if they are to stay."""
+    """Return the plan, without changes of pages if they are to stay."""
     if not keep_pages:
         return plan
     kept = tuple(replace(page, diff="") for page in plan.pages)
@@ -479,7 +481,7 @@ def _list_kept_out(caller: Caller) -> None:
 
 
 def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
-    """What may not come in from now on, and what was perhaps meant instead."""
+    """Return what is refused from now on, and what was perhaps meant instead."""
     if not done.kept_out:
         return (
             [f"nothing is kept out; to keep it out all the same: {called()} forget … --keep-out"]
@@ -498,7 +500,9 @@ def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
 
 
 def _forgotten_lines(done: Forgotten, text: str = "", checkpoints: bool = False) -> list[str]:
-    """What was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints` too."""
+    """Return what was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints`
+    too.
+    """
     verb = "would remove" if done.dry_run else "removed"
     counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
     lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ClientName(click.Choice[str]):
-    """The name of a client that we know; for another, the nearest are suggested."""
+    """The name of a known client; for an unknown one, similar names are suggested."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self.choices:
@@ -88,7 +88,7 @@ def install_into(
     *,
     in_full: bool = True,
 ) -> None:
-    """Put memory into a client, and say what changed, `in_full` line by line, and what follows."""
+    """Install memory into a client; report the changes, `in_full` line by line, and the next step."""
     from nanoclaw_memory.interfaces.install import install as installer
 
     with caller.memory(new=True) as memory:
@@ -101,16 +101,34 @@ def install_into(
                 memory.init()
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
+        better = _optional_steps(memory)
     _show(caller, client, plan, dry_run, "is installed already", in_full)
     if plan.changes and not dry_run and not caller.json:
         click.echo(f"{CLIENTS[client].title} remembers from its next session on, in {home}", err=True)
         click.echo(
             as_called(f"  what it got: ncm injections; to take it out: ncm uninstall {client}"), err=True
         )
+        for step in better:
+            click.echo(as_called(f"  optional: {step}"), err=True)
+
+
+def _optional_steps(memory: Memory) -> list[str]:
+    """Return the commands that improve recall and were not run yet: the local model, and a server with it."""
+    from nanoclaw_memory.interfaces.http.serve import address_of
+
+    home = memory.home.root
+    if is_remote(str(home)) or not memory.scope.private:
+        return []
+    steps = []
+    if "not installed" in memory.status().embedder:
+        steps.append("ncm models install (72 MB, once: finds by meaning, in a hundred languages)")
+    if address_of(home) is None:
+        steps.append("ncm serve --install (keeps the model loaded: prompts get answers by meaning too)")
+    return steps
 
 
 def _list(caller: Caller) -> None:
-    """Show every client: whether it is here, what it gets, and whether it has it."""
+    """Show every client: whether it is on this machine, what it supports, and whether memory is installed in it."""
     from nanoclaw_memory.interfaces.install.survey import survey
 
     def line(state: ClientState) -> str:
@@ -126,7 +144,7 @@ def _list(caller: Caller) -> None:
 
 
 def _agree(client: str, plan: InstallPlan, target: Target, replace: bool) -> None:
-    """Ask before an installation for another memory is replaced."""
+    """Ask before replacing an installation for another memory."""
     if not plan.others or replace:
         return
     others = "; ".join(map(str, plan.others))
@@ -168,7 +186,7 @@ def _target(caller: Caller, home: Path) -> Target:
 
 
 def _commands(caller: Caller, home: Path) -> Commands:
-    """How the client calls us; any home but the usual one is named, because a client lacks our environment."""
+    """Return how the client calls us; any home but the usual one is named, because a client lacks our environment."""
     from nanoclaw_memory.interfaces.install import launcher
 
     if launcher.is_cached() and not caller.json:
@@ -291,7 +309,7 @@ def _tls(given: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, Any]) -> None:
-    """Install or remove the service of a home; what its manager does not do is left to the person."""
+    """Install or remove the service of a home; print the commands if its manager does not respond."""
     from nanoclaw_memory.interfaces.http.serve import DEFAULT_PORT, LOOPBACK, address_of
     from nanoclaw_memory.interfaces.install import service
 

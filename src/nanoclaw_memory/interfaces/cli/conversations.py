@@ -48,7 +48,7 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
 
 
 def _reasons(notes: Iterable[PluginNote]) -> list[str]:
-    """Each reason once, after all plugins that have it."""
+    """Return each reason once, after all plugins that have it."""
     plugins: dict[str, list[str]] = {}
     for note in notes:
         plugins.setdefault(note.reason, []).append(note.plugin)
@@ -56,7 +56,7 @@ def _reasons(notes: Iterable[PluginNote]) -> list[str]:
 
 
 def _explained(one: Explanation) -> Iterator[str]:
-    """What a plugin would inject, with reasons, and what it nearly would have."""
+    """Yield what a plugin would inject, with reasons, and what it nearly injected."""
     outcome = f"silent: {one.silent}" if one.silent else plural(one.tokens, "token")
     yield f"{one.plugin}  {outcome} ({one.ms:.1f} ms)"
     for line in one.lines:
@@ -99,7 +99,7 @@ def _injection(one: Injection, shown: Callable[[str], str]) -> Iterator[str]:
 
 @group("exchange")
 def exchange() -> None:
-    """What was asked and answered."""
+    """Record exchanges."""
 
 
 @exchange.command("add", new=True)
@@ -136,7 +136,7 @@ def _note(note: PluginNote) -> str:
 
 @group("sessions")
 def sessions() -> None:
-    """What was said: raw transcripts and archived conversations."""
+    """List, search and archive conversations."""
 
 
 @sessions.command("list")

@@ -22,7 +22,7 @@ from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, MergedIn, Recommendation
 
-TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # what becomes no entries
+TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # kinds whose content is not imported as entries
 EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "letta", *TREES]
 ENTRY_ID = click.argument("entry_id", metavar="ID")
 READER = click.argument("reader", metavar="GROUP")

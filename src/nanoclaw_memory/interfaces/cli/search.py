@@ -72,7 +72,7 @@ def watch(caller: Caller) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    reported: set[str] = set()  # what is missing is missing every time
+    reported: set[str] = set()  # a missing part is reported only once
     with caller.memory() as memory:
         try:
             for done in memory.admin.watch(stop):
@@ -149,7 +149,7 @@ def corpus_remove(memory: Memory, name: str) -> Output:
 
 @group("bench")
 def bench() -> None:
-    """Measure on your own notes."""
+    """Measure search on your own notes."""
 
 
 @bench.command("embed")
@@ -229,7 +229,7 @@ def _evaluated(result: Evaluation) -> dict[str, Any]:
 
 
 def _evaluation_lines(result: Evaluation, misses: bool) -> list[str]:
-    """A row for each face, then the questions that failed and what was lost."""
+    """Yield a row for each face, then the questions that failed and the regressions."""
     asked = {one.ask for one in result.answers}
     lines = [f"{'':<8} {'passed':>9} {'tokens, mean':>13}"]
     for face in dict.fromkeys(one.face for one in result.answers):

@@ -179,7 +179,7 @@ def _proposal_lines(one: Proposal) -> str:
 
 
 def _ask(memory: Memory, found: list[Proposal]) -> None:
-    """Ask about each proposal; those that are not decided stay open."""
+    """Ask about each proposal; undecided ones stay open."""
     for number, one in enumerate(found, 1):
         click.echo(visible(f"\n[{number}/{len(found)}] {_proposal_lines(one)}"))
         choices = click.Choice(["a", "e", "r", "s", "q"])

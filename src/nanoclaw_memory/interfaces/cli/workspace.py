@@ -29,7 +29,7 @@ from nanoclaw_memory.text import nearest_names, plural
 from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Mirrored, Policy, Project
 
 _PLUGINS = ("policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors")
-# What the design recommends for each use; what is not named keeps its default.
+# The recommended plugins for each use; what is not named keeps its default.
 PROFILES: dict[str, dict[str, str]] = {
     "personal": {"plugins.allow": json.dumps(_PLUGINS)},
     "project": {"plugins.allow": json.dumps(_PLUGINS[:-1])},
@@ -85,7 +85,7 @@ def _ask_who(memory: Memory) -> None:
 
 
 def _zone(typed: str) -> str:
-    """A time zone by its name or its city, asked again when there is none."""
+    """Return a time zone for its name or its city; ask again when there is none."""
     from nanoclaw_memory.clock import zone_named
 
     try:
@@ -209,7 +209,7 @@ def mirror(caller: Caller, folder: Path, once: bool) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    reported: set[str] = set()  # what is wrong is wrong every time
+    reported: set[str] = set()  # a problem is reported only once
     with caller.memory() as memory:
         try:
             for done in memory.workspace.mirror(folder, None if once else stop.wait):

@@ -1,4 +1,4 @@
-"""HTTP connections that cannot hold the server: a time limit for clients that wait, and room for new ones."""
+"""HTTP connections that cannot block the server: a time limit for slow clients, and room for new ones."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being read or answered."""
-        # Before the first request there is none, whatever its type says.
+        """Return whether a request is being read or answered."""
+        # Before the first request there is none, despite its type.
         return self.cycle is not None and not self.cycle.response_complete  # type: ignore[redundant-expr]
 
     def check(self, now: float) -> None:
@@ -50,7 +50,7 @@ class HttpConnection(H11Protocol):
             self.transport.abort()
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest, of this peer if it has more than its half."""
+        """Close the connection that has waited longest, of this peer if it has more than half."""
         most = self.limit_concurrency or MAX_CONNECTIONS
         others = [one for one in self.connections if isinstance(one, HttpConnection) and one is not self]
         own = [one for one in others if one.client and self.client and one.client[0] == self.client[0]]
@@ -100,7 +100,7 @@ class WebServer(uvicorn.Server):
 
 
 def raise_file_limit(most: int) -> int:
-    """Allow as many open files as the machine does: each connection is one. Returns how many."""
+    """Raise the limit of open files as far as the machine allows, one per connection; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -109,5 +109,5 @@ def raise_file_limit(most: int) -> int:
 
 
 def connection_limit(files: int) -> int:
-    """How many connections may be open at a time: databases need most of the files."""
+    """Return how many connections may be open at a time: databases need most of the files."""
     return min(MAX_CONNECTIONS, files // 4)

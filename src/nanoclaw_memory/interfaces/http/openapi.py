@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the operations."""
+"""The OpenAPI document, generated from the operations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCOPE = {
 
 
 def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:
-    """Every operation with its arguments and results."""
+    """Return every operation with its arguments and results."""
     types = [type for one in operations for type in (one.arguments, _result_type(one))]
     found, schemas = msgspec.json.schema_components(
         types, schema_hook=_schema, ref_template="#/components/schemas/{name}"
@@ -55,7 +55,7 @@ def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:
 
 
 def _result_type(operation: Operation) -> Any:
-    """The type of the result; any object where it is shaped, or is a union that has no schema."""
+    """Return the type of the result; any object if it is reshaped, or is a union without a schema."""
     found = operation.hints["return"]
     try:
         msgspec.inspect.type_info(found)

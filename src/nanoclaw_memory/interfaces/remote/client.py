@@ -1,4 +1,4 @@
-"""Connect a home to a server, disconnect it, deliver what waits, and check the connection."""
+"""Connect a home to a server, disconnect it, deliver spooled exchanges, and check the connection."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def disconnect(home: Path) -> Told:
 
 
 def deliver_now(home: Path) -> Told:
-    """Deliver what waits, and say what the home is connected to."""
+    """Deliver spooled exchanges, and report the connection."""
     from nanoclaw_memory.interfaces.remote.hook import deliver
 
     remote = _connected(home)
@@ -75,7 +75,7 @@ def deliver_now(home: Path) -> Told:
 
 
 def findings(home: Path) -> Iterator[Finding]:
-    """What a check-up of the connection finds."""
+    """Yield the findings of a check of the connection."""
     remote, waiting = _connected(home), _waiting(home)
     try:
         answer = ask(_patient(remote), "GET", PROBE)
@@ -110,7 +110,7 @@ def _connected(home: Path) -> Remote:
 
 
 def _patient(remote: Remote) -> Remote:
-    """The same for a person, who waits longer than a hook."""
+    """Return the same with the longer timeout of a person."""
     from msgspec.structs import replace
 
     return replace(remote, connect_ms=max(remote.connect_ms, 5000))

@@ -1,4 +1,4 @@
-"""Hooks of a thin client: the server answers; while it is away they are silent, and what is said waits in a spool."""
+"""Hooks of a thin client: the server answers; while it is away they are silent, and exchanges are spooled."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
 
 ENDING = 0.02  # seconds that a hook needs to end
-HOOK_WAIT = 2.5  # seconds for an answer of a server that is there; clients allow five
-ALIVE = {"Expect": "100-continue"}  # a server that is alive says so before it works out its answer
+HOOK_WAIT = 2.5  # seconds for an answer of a responding server; clients allow five
+ALIVE = {"Expect": "100-continue"}  # a responding server sends 100 Continue before it computes its answer
 AT_ONCE = 10  # exchanges that one hook delivers
 DELIVERING = ("start", "answer", "compact", "end")
-REFUSED = (400, 404, 409, 413, 422)  # for good: others would wait behind it
+REFUSED = (400, 404, 409, 413, 422)  # permanently: others would wait behind it
 
 
 def answer_from_server(request: Request) -> bytes:
-    """The JSON to print for one hook; nothing when the server is away or anything is wrong."""
+    """Return the JSON to print for one hook; nothing when the server is away or anything is wrong."""
     age = _age()
     event = parse(request.argument, read_input())
     began = time.monotonic() - age  # the client's time for its input does not count
@@ -65,11 +65,11 @@ def answer_from_server(request: Request) -> bytes:
 
 
 def _age() -> float:
-    """Seconds since this process was started; its CPU time where that is not told, or it does more than this."""
+    """Return the seconds since this process was started, or at least its CPU time if that is unknown."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError):  # no Linux
+    except (OSError, AttributeError):  # not Linux
         return time.process_time()
     return age if 0 <= age < HOOK_WAIT else time.process_time()
 
@@ -91,7 +91,7 @@ def _scope(request: Request, event: Event) -> Scope:
 
 
 def _note(home: Path, scope: Scope, event: Event) -> None:
-    """Spool what was asked or answered: once the answer is there, the server gets both."""
+    """Spool a message or an answer; the server gets both together."""
     if event.kind in ("prompt", "asked"):
         text, kind = as_typed(event.text("prompt")), "prompt"
     elif event.kind == "answer":
@@ -117,9 +117,9 @@ def _answered(asking: Asking, remote: Remote, began: float) -> bytes:
 
 
 def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) -> int:
-    """Report exchanges that wait. The server knows one by its session, moment and words, and takes it once.
+    """Report spooled exchanges. The server recognises one by session, moment and words, and stores it once.
 
-    A hook says when it `began`: it gives up a server without a sign of life soon after that.
+    A hook passes when it `began`: soon after that it abandons a server without a response.
     """
 
     def send(spoken: SpooledExchange) -> None:
@@ -134,13 +134,13 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
         asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
         answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
-        began = None  # it is there
+        began = None  # it responds
 
     return RemoteSpool(home).deliver(send, limit)
 
 
 def _require_there(answer: Answer, remote: Remote) -> None:
-    """A server that is broken or does not know the token is away: nothing is lost by asking it later."""
+    """Treat a server that is broken or does not know the token as away: nothing is lost by asking it later."""
     if answer.status == 503:
         raise NanoClawError(f"{remote.url} is busy", "ask again")
     if answer.status >= 400 and answer.status not in REFUSED:

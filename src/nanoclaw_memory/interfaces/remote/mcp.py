@@ -1,4 +1,4 @@
-"""Relays an MCP conversation between standard input and output and a server on another machine."""
+"""Relay an MCP conversation between standard input and output and a server on another machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT = 60.0  # seconds for one call
 
 
 def relay(request: Request) -> None:
-    """Send every line to the server, and its answer back; a call that the server does not answer gets an error."""
+    """Send every line to the server, and its answer back; a call without an answer gets an error."""
     home = Path(request.home).expanduser()
     remote = load(home)
     if remote is None:
@@ -31,12 +31,12 @@ def relay(request: Request) -> None:
 
 
 class _Conversation:
-    """The lines of one client, each a request of its own: the server keeps nothing between them."""
+    """The lines of one client, each a separate request: the server keeps nothing between them."""
 
     def __init__(self, remote: Remote, path: str) -> None:
         self._remote = remote
         self._path = path
-        self._version = ""  # that both sides have agreed on
+        self._version = ""  # on which both sides have agreed
         self._lock = threading.Lock()
         self._calls: list[threading.Thread] = []
 
@@ -50,7 +50,7 @@ class _Conversation:
         self._calls = [one for one in (*self._calls, call) if one.is_alive()]
 
     def end(self) -> None:
-        """Wait for the answers that are due."""
+        """Wait for the outstanding answers."""
         for call in self._calls:
             call.join(WAIT)
 

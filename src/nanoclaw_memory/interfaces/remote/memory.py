@@ -1,4 +1,4 @@
-"""The memory of a server on another machine as commands use it: a call of a method is a request of its operation."""
+"""The memory of a server on another machine, for commands: each method call is a request of its operation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nanoclaw_memory.interfaces.remote.client import findings
 from nanoclaw_memory.interfaces.remote.connection import ask, load, query_of
 from nanoclaw_memory.types import Finding, LogLine, Scope
 
-_NAMED = {"graph_search": "graph.search"}  # operations that call no method of ours by its name
+_NAMED = {"graph_search": "graph.search"}  # operations whose name differs from the method's
 
 
 def _called(operation: Operation) -> str:
@@ -36,12 +36,12 @@ class RemoteHome(msgspec.Struct, frozen=True):
     root: Path
 
     def exists(self) -> bool:
-        """There is a memory, elsewhere."""
+        """Return True: the memory exists on the server."""
         return True
 
 
 class RemoteMemory:
-    """What a token buys at a server; everything else is done on the server's machine."""
+    """What a token allows at a server; everything else is done on the server's machine."""
 
     def __init__(self, home: Path, scope: Scope) -> None:
         self.home = RemoteHome(home)
@@ -54,14 +54,14 @@ class RemoteMemory:
         self.close()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
     def doctor(self, fix: bool = False) -> list[Finding]:
-        """What a check-up of the connection finds."""
+        """Return the findings of a check of the connection."""
         return list(findings(self.home.root))
 
     def log(self, day: date | None = None) -> tuple[date, list[LogLine]]:
-        """The entries of one day's log; today's without a day."""
+        """Return the entries of one day's log, by default today's."""
         return day or datetime.now().date(), RemoteCall(self, "_log")(day)
 
     def __getattr__(self, name: str) -> RemoteCall:
@@ -84,7 +84,7 @@ class RemoteCall:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         if self._name == "graph.reinforce":
-            return ""  # what a person looks up from afar warms nothing
+            return ""  # remote look-ups warm nothing
         operation = CALLS.get(self._name)
         remote = load(self._memory.home.root)
         if operation is None or remote is None:
@@ -108,7 +108,7 @@ class RemoteCall:
 
 
 def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by their names on the wire; what is left to its default is left out."""
+    """Return the arguments of a call by their names in the request, without defaults."""
     bound = inspect.signature(operation.call).bind_partial(None, *given, **named).arguments
     found = {}
     for name, one in operation.names.items():
@@ -121,7 +121,7 @@ def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, 
 
 
 def _result(operation: Operation, answer: dict[str, Any]) -> Any:
-    """What the method returns, made again from the JSON."""
+    """Return the method's result, restored from the JSON."""
     wanted = operation.hints.get("return")
     if operation.paged:
         found: Any = answer["items"]
@@ -139,7 +139,7 @@ def _result(operation: Operation, answer: dict[str, Any]) -> Any:
 
 
 def _made(wanted: Any, value: Any) -> Any:
-    """A value of this type from JSON. msgspec makes all but a choice between two structs."""
+    """Return a value of this type from JSON. msgspec converts everything but a choice between two structs."""
     parts, outer = get_args(wanted), get_origin(wanted)
     structs = [one for one in (wanted, *parts) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
     if structs and isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The page as routes: who may open it, which screen answers, and the headers that every answer has."""
+"""The page as routes: access, the screen that answers, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
     from nanoclaw_memory.memory import Memory
 
-SESSION = "nanoclaw.session"  # the key of an ASGI scope under which the guard leaves the session of a cookie
+SESSION = "nanoclaw.session"  # the key of an ASGI scope under which the guard stores the session of a cookie
 SAFE_METHODS = ("GET", "HEAD")
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -54,7 +54,7 @@ class Page:
         self._cookie = f"ncm_{port}"  # a browser sends cookies to every port of a host
 
     def routes(self) -> list[Route]:
-        """Starlette's routes: assets, opening and leaving, and every screen for the main group and the others."""
+        """Return Starlette's routes: assets, login and logout, and every screen for the main group and the others."""
         made = [
             Route("/static/{name:path}", _static, methods=["GET"]),
             Route("/open/{link}", self._open, methods=["GET"]),
@@ -65,10 +65,10 @@ class Page:
                 made.append(Route(base + screen.path or "/", self._handler(screen), methods=[screen.method]))
         return made
 
-    # ---- who may open it ----
+    # ---- access ----
 
     def refusal(self, scope: AsgiScope, headers: Mapping[bytes, bytes]) -> Response | None:
-        """Why a request without a token is refused; otherwise its session is left in the scope."""
+        """Return why a request without a token is refused; otherwise store its session in the scope."""
         path = scope["path"]
         if path.startswith(("/static/", "/open/")) and scope["method"] in SAFE_METHODS:
             return None
@@ -144,7 +144,7 @@ def _session_of(request: Request) -> str:
 
 
 def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, request: Request) -> Response:
-    """What a screen says, as a response; in the memory's own thread."""
+    """Return a screen's result as a response; runs in the memory's own thread."""
     memory.admin.require_home()
     if memory.scope.group not in memory.home.groups():
         raise NotFound(f"there is no group {memory.scope.group}", "see Groups and tasks")
@@ -187,7 +187,9 @@ def _is_genuine(asked: WebRequest, session: str) -> bool:
 
 
 def _same_origin(headers: Mapping[bytes, bytes]) -> bool:
-    """A foreign Origin was refused before; a cookie alone proves nothing, so a browser must have named its own."""
+    """Return whether a browser named its own origin: a cookie alone proves nothing; foreign origins were refused
+    before.
+    """
     return b"origin" in headers or headers.get(b"sec-fetch-site") == b"same-origin"
 
 
@@ -214,7 +216,7 @@ def _error(status: int, message: str, hint: str, language: str = "en") -> Respon
 
 
 def error(request: Request, status: int, message: str) -> Response:
-    """An error page, for what no screen answers."""
+    """Return an error page, for paths without a screen."""
     return _error(status, message, "", language_of(request.headers.get("accept-language", "")))
 
 
@@ -232,7 +234,7 @@ async def _static(request: Request) -> Response:
 
 @cache
 def assets() -> Mapping[str, tuple[str, bytes, bytes]]:
-    """The page's own files by name: kind, bytes, compressed bytes."""
+    """Return the page's own files by name: kind, bytes, compressed bytes."""
     folder = HERE / "static"
     found = [path for path in sorted(folder.rglob("*")) if path.suffix in KINDS]
     return {
@@ -244,5 +246,5 @@ def assets() -> Mapping[str, tuple[str, bytes, bytes]]:
 
 @cache
 def asset(name: str) -> str:
-    """The address of one of our files; it changes with the file."""
+    """Return the address of one of our files; it changes with the file."""
     return f"/static/{name}?{hashlib.sha256(assets()[name][1]).hexdigest()[:12]}"

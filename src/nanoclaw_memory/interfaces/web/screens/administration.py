@@ -1,4 +1,4 @@
-"""Home and health, forget with its plan, groups and tasks, settings with their origin, and the audit log."""
+"""Home and health, forgetting with its plan, groups and tasks, settings with their origin, and the audit log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHAT = ("text", "entity", "session", "id")
 
 
 def home(memory: Memory, asked: WebRequest) -> Shown:
-    """What there is and what waits."""
+    """Show the overview and open proposals."""
     waiting = memory.upkeep.review()
     return Shown(
         "home.html",
@@ -36,7 +36,7 @@ def home(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def health(memory: Memory, asked: WebRequest) -> Shown:
-    """The check-up."""
+    """Show the check-up."""
     return Shown("health.html", {"findings": memory.doctor()})
 
 
@@ -56,14 +56,14 @@ def write(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def forget_form(memory: Memory, asked: WebRequest) -> Shown:
-    """What to forget."""
+    """Show the form for forgetting."""
     return Shown(
         "forget.html", {"what": asked.text("what") or "text", "name": asked.text("name"), "plan": None}
     )
 
 
 def forget(memory: Memory, asked: WebRequest) -> Shown:
-    """The plan, store by store and page by page; carried out only when it was shown and agreed to."""
+    """Show the plan, store by store and page by page; carry it out only after it was shown and agreed to."""
     what, name = asked.text("what"), asked.text("name")
     if what not in WHAT or not name:
         raise InvalidValue("nothing is named", "give a text, an entity, a session or an id")
@@ -78,7 +78,7 @@ def forget(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def groups(memory: Memory, asked: WebRequest) -> Shown:
-    """The groups of the home, the chats that have an agent, and the scheduled tasks."""
+    """Show the groups of the home, the chats that have an agent, and the scheduled tasks."""
     administers = memory.scope.group == MAIN_GROUP
     values: dict[str, Any] = {
         "administers": administers,
@@ -109,7 +109,7 @@ def change_task(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def settings(memory: Memory, asked: WebRequest) -> Shown:
-    """Every setting whose key or description contains the words, with its value and origin."""
+    """Show every setting whose key or description contains the words, with its value and origin."""
     words = asked.text("q").casefold()
     rows = [row for row in memory.admin.config_rows() if words in f"{row['key']} {row['about']}".casefold()]
     return Shown("settings.html", {**asked.slice(rows), "query": asked.text("q")})
@@ -123,12 +123,12 @@ def change_setting(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def audit(memory: Memory, asked: WebRequest) -> Shown:
-    """The last changes of entries."""
+    """Show the last changes of entries."""
     return Shown("audit.html", {**asked.slice(memory.entries.audit_records(1000)), "verdict": None})
 
 
 def verify(memory: Memory, asked: WebRequest) -> Shown:
-    """The same, and whether the log is whole."""
+    """Show the same, and whether the log is intact."""
     shown = audit(memory, asked)
     return Shown(shown.template, {**shown.values, "verdict": memory.entries.verify()})
 

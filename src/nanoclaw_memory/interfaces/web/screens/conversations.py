@@ -1,4 +1,4 @@
-"""Conversations and archives, what a message would be given, a day with all that happened, what changed since."""
+"""Conversations and archives, the blocks for a message, a day's events, and changes since a day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 100  # of entries and of facts
 
 
 def sessions(memory: Memory, asked: WebRequest) -> Shown:
-    """The sessions, newest first, or where something was said."""
+    """Show the sessions, newest first, or the hits of a search."""
     query = asked.text("q")
     said = memory.conversations.search(query, 20) if query else []
     found = asked.slice(memory.conversations.sessions(MOST_SESSIONS))
@@ -30,13 +30,13 @@ def sessions(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def session(memory: Memory, asked: WebRequest) -> Shown:
-    """What was said in one session."""
+    """Show the exchanges of one session."""
     name = asked.text("session")
     return Shown("conversation.html", {**asked.slice(memory.conversations.session(name)), "session": name})
 
 
 def files(memory: Memory, asked: WebRequest) -> Shown:
-    """Archived conversations, and the raw transcripts of this group's agent."""
+    """Show archived conversations, and the raw transcripts of this group's agent."""
     archives = memory.conversations.archives()[::-1]
     return Shown(
         "transcripts.html", {**asked.slice(archives), "transcripts": memory.conversations.transcripts()[:100]}
@@ -44,7 +44,7 @@ def files(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def inspect(memory: Memory, asked: WebRequest) -> Shown:
-    """What would be put before a message, and what nearly was: nothing is recorded."""
+    """Show the blocks for a message, and what was nearly chosen; nothing is recorded."""
     message, name, project = (asked.text(name) for name in ("message", "session", "project"))
     values: dict[str, Any] = {"message": message, "session": name, "project": project, "turn": None}
     if message:
@@ -54,7 +54,7 @@ def inspect(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def timeline(memory: Memory, asked: WebRequest) -> Shown:
-    """Log lines, conversations, entries and changed facts of one day."""
+    """Show log lines, conversations, entries and changed facts of one day."""
     day = _day(asked.text("day")) if asked.text("day") else memory.clock.now().date()
     first, last = _bounds(memory, day)
     talked = [
@@ -80,7 +80,7 @@ def timeline(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def changes(memory: Memory, asked: WebRequest) -> Shown:
-    """What is different since a day or a checkpoint: pages, entries, facts."""
+    """Show what is different since a day or a checkpoint: pages, entries, facts."""
     if name := asked.text("checkpoint"):
         found = memory.workspace.compare_checkpoint(name)
         rows = [(one.path, one.kind, marked(one.diff)) for one in found]
@@ -99,7 +99,7 @@ def changes(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def _pages(memory: Memory, first: str) -> Any:
-    """Pages that were written since, each with the difference to its oldest text since then that is kept."""
+    """Return pages that were written since, each with the difference to its oldest stored text of that time."""
     changed = [one for one in memory.workspace.files() if one.changed_at >= first]
     for one in sorted(changed, key=lambda file: file.changed_at, reverse=True)[:MOST_PAGES]:
         kept = [version for version in memory.workspace.versions(one.path) if version.until >= first]
@@ -114,7 +114,7 @@ def _entries(memory: Memory, first: str, last: str) -> list[Entry]:
 
 
 def _bounds(memory: Memory, day: date) -> tuple[str, str]:
-    """The first and the last moment of a day where the person is, as stored."""
+    """Return the first and the last moment of a day in the person's time zone, as stored."""
     return start_of(day.isoformat(), memory.clock.now()), end_of(day.isoformat(), memory.clock.now())
 
 

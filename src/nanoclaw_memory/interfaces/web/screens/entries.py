@@ -1,4 +1,4 @@
-"""Entries and lessons: list, look at with what became of them, add, decide, retire, archive, delete."""
+"""Entries and lessons: list, show with their history, add, decide, retire, archive, delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 2000
 
 
 def listed(memory: Memory, asked: WebRequest) -> Shown:
-    """Entries of a status and a type, newest first."""
+    """List entries of a status and a type, newest first."""
     status, kind = asked.text("status") or "active", asked.text("type")
     found = memory.entries.all([kind] if kind else None, status=status, limit=MOST)
     choices = {"statuses": STATUSES, "types": memory.entries.types, "priorities": PRIORITIES}
@@ -25,7 +25,7 @@ def listed(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
-    """One entry, those it replaced, and its life in the audit log."""
+    """Show one entry, those it replaced, and its records in the audit log."""
     chain = memory.entries.history(asked.text("id"))
     life = memory.entries.trace(asked.text("id"))
     return Shown("entry.html", {"one": chain[0], "replaced": chain[1:], "life": life})
@@ -59,7 +59,7 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def lessons(memory: Memory, asked: WebRequest) -> Shown:
-    """The lessons of one state or of all, newest first."""
+    """List the lessons of one state or of all, newest first."""
     found = memory.lessons.lessons(asked.text("state"))[::-1]
     return Shown(
         "lessons.html", {**asked.slice(found), "states": LESSON_STATES, "state": asked.text("state")}
@@ -67,12 +67,12 @@ def lessons(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def lesson(memory: Memory, asked: WebRequest) -> Shown:
-    """One lesson with the outcomes of its injections."""
+    """Show one lesson with the outcomes of its injections."""
     return Shown("lesson.html", {"detail": memory.lessons.detail(asked.number("id"))})
 
 
 def add_lesson(memory: Memory, asked: WebRequest) -> Moved:
-    """Add a lesson of one's own."""
+    """Add a person's own lesson."""
     made = memory.lessons.add(
         asked.text("lesson"), asked.text("trigger"), general=asked.text("general") == "1"
     )
@@ -80,7 +80,7 @@ def add_lesson(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def change_lesson(memory: Memory, asked: WebRequest) -> Moved:
-    """Retire a lesson, or say whether it helped the last time."""
+    """Retire a lesson, or record whether it helped the last time."""
     number, act = asked.number("id"), asked.text("act")
     if act == "retire":
         memory.lessons.retire(number, asked.text("reason"))

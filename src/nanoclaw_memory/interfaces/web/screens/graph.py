@@ -1,4 +1,4 @@
-"""Graph: an entity with its neighbours and facts, now or at a date, and every way to correct them."""
+"""The graph: an entity with its neighbours and facts, now or at a date, and every way to correct them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 SHOWN = 100
-STEPS = 25  # in which the drawing is laid out
+STEPS = 25  # iterations of the layout
 
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
-    """An entity, or the warmest facts to begin with."""
+    """Show an entity, or the warmest facts to begin with."""
     entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
     values: dict[str, Any] = {
         "entity": entity,
@@ -48,7 +48,7 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def data(memory: Memory, asked: WebRequest) -> Sent:
-    """The neighbourhood with positions, for the drawing."""
+    """Return the neighbourhood with positions, for the drawing."""
     around = memory.graph.show(
         asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
     )
@@ -88,7 +88,9 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
-    """A place for each node, the same for the same graph: rings first, then pushed apart and pulled by edges."""
+    """Compute a position for each node, the same for the same graph: rings first, then repulsion and attraction by
+    edges.
+    """
     import numpy as np
 
     count = len(depths)

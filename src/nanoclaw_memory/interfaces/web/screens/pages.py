@@ -1,4 +1,4 @@
-"""Pages: the Markdown files rendered, by lines with where each is from, edited, and with their earlier versions."""
+"""Pages: the Markdown files rendered, by lines with the origin of each, edited, and with their earlier versions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
 
 
 def listed(memory: Memory, asked: WebRequest) -> Shown:
-    """Every file that contains the words of `q` in its name."""
+    """List every file that contains the words of `q` in its name."""
     words = asked.text("q").casefold()
     found = [one for one in memory.workspace.files() if words in one.path.casefold()]
     return Shown("pages.html", {**asked.slice(found), "query": asked.text("q")})
 
 
 def choose(memory: Memory, asked: WebRequest) -> Moved:
-    """The page of a name that was typed."""
+    """Redirect to the page of a typed name."""
     return Moved(f"/pages/{quote(asked.text('file'))}")
 
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
-    """One page: rendered, by lines, as a form, or its versions."""
+    """Show one page: rendered, by lines, as a form, or its versions."""
     page = memory.workspace.page(asked.text("file"))
     view = asked.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
     values: dict[str, Any] = {"one": page, "view": view if page.exists else "edit"}
@@ -44,7 +44,7 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def save(memory: Memory, asked: WebRequest) -> Answer:
-    """Write the page if it still is what was read; otherwise show both texts."""
+    """Write the page if it has not changed since it was read; otherwise show both texts."""
     path, given = asked.text("file"), _with_line_ends(memory, asked)
     try:
         saved = memory.workspace.save_page(path, given, asked.text("fingerprint"))
@@ -56,7 +56,7 @@ def save(memory: Memory, asked: WebRequest) -> Answer:
 
 
 def restore(memory: Memory, asked: WebRequest) -> Moved:
-    """Make a version the page's text again; the text that it replaces is kept as a version."""
+    """Make a version the page's text again; the replaced text is stored as a version."""
     path = asked.text("file")
     old = memory.workspace.version(path, asked.text("version"))
     memory.workspace.save_page(path, old.text, asked.text("fingerprint"))
@@ -64,14 +64,14 @@ def restore(memory: Memory, asked: WebRequest) -> Moved:
 
 
 def _with_line_ends(memory: Memory, asked: WebRequest) -> str:
-    """The text of the form with the line ends of the page: a browser sends every one as CR and LF."""
+    """Return the text of the form with the line ends of the page: a browser sends every one as CR and LF."""
     text = asked.exact("text").replace("\r\n", "\n")
     before = memory.workspace.page(asked.text("file")).text
     return text.replace("\n", "\r\n") if "\r\n" in before else text
 
 
 def difference(before: str, after: str) -> list[tuple[str, str]]:
-    """Two texts as lines of a diff, each with its mark."""
+    """Return two texts as lines of a diff, each with its mark."""
     found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     return [(line[:1], line) for line in list(found)[2:]]
 

@@ -1,4 +1,4 @@
-"""Review: decide on proposals one by one or many at once, in other words too, and take decisions back."""
+"""Review: decide on proposals one by one or many at once, also reworded, and undo decisions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = re.compile(r"(.+\.md):(\d+)")
 
 
 def show(memory: Memory, asked: WebRequest, problems: tuple[str, ...] = ()) -> Shown:
-    """The proposals that wait, of one kind or of all."""
+    """Show the open proposals, of one kind or of all."""
     waiting = memory.upkeep.review()
     kinds = sorted({one.kind for one in waiting})
     chosen = [one for one in waiting if asked.text("kind") in ("", one.kind)]
@@ -39,7 +39,7 @@ def _card(memory: Memory, proposal: Proposal) -> dict[str, Any]:
 
 
 def _source(memory: Memory, place: str) -> dict[str, Any]:
-    """A source with the lines around it, where it is a line of a file."""
+    """Return a source with the lines around it, if it is a line of a file."""
     match = _PLACE.fullmatch(place)
     if not match:
         return {"place": place, "path": "", "line": 0, "lines": []}
@@ -66,7 +66,7 @@ def decide(memory: Memory, asked: WebRequest) -> Answer:
 
 
 def undo(memory: Memory, asked: WebRequest) -> Moved:
-    """Take decisions back."""
+    """Undo decisions."""
     for proposal_id in asked.text("undo").split(","):
         memory.upkeep.undo(proposal_id)
     return Moved("/review", "undone")

@@ -1,4 +1,4 @@
-"""Search as one types: hits of every kind with when, who, why, and what overtook them."""
+"""Search while typing: hits of every kind with date, speaker, reason, and the statement that supersedes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE = re.compile(r"(.+\.md)(?::(\d+)(?:-\d+)?)?")
 
 
 def show(memory: Memory, asked: WebRequest) -> Shown:
-    """What answers the question."""
+    """Show what answers the question."""
     query = asked.text("q") or asked.text("query")  # as the API calls it
     found = None
     if query:
@@ -50,7 +50,7 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def place_of(hit: Hit) -> str:
-    """Where a hit is shown as a whole."""
+    """Return the screen that shows a hit as a whole."""
     if hit.kind == "entry":
         return f"/entries/{quote(hit.id)}"
     if hit.kind == "exchange":
@@ -63,7 +63,7 @@ def place_of(hit: Hit) -> str:
 
 
 def place_named(place: str) -> str:
-    """The screen of a place as other statements name it: a page and its line, an entry, a session."""
+    """Return the screen for a place named by another statement: a page and its line, an entry, a session."""
     if match := _PLACE.fullmatch(place):
         return _page(match[1], match[2] or "1")
     kind, _, name = place.partition(",")[0].partition(" ")
@@ -76,7 +76,7 @@ def _page(path: str, line: str) -> str:
 
 
 def context(memory: Memory, asked: WebRequest) -> Shown:
-    """The lines around one, to open a hit where it stands."""
+    """Show the lines around one, to open a hit in its place."""
     return Shown("context.html", lines_around(memory, asked.text("path"), asked.number("line", 1), AROUND))
 
 
