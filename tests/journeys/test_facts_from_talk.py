@@ -56,6 +56,8 @@ def test_who_introduces_themselves_by_their_full_name_has_it(at: At, said: str):
         "I'm Old School",
         "I'm not Meike Harms",
         "I'm VP Sales",
+        "I'm Debian Developer",
+        "Ich bin Wirtschaftsinformatik Student",
     ],
 )
 def test_what_somebody_is_is_no_name(at: At, said: str):

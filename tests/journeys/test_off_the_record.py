@@ -42,6 +42,7 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
         "This is off the record, but please be frank.",
         "Off the record, and I mean it: Jonas is leaving",
         "Don't save our conversation.",
+        "I have much to tell about Jonas. " * 400 + "Please don't store this conversation.",
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
@@ -73,6 +74,9 @@ def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: 
         "keep it off the main branch",
         "that stays between the two services",
         "You don't remember that?",
+        "Translate this mail:\n\nDear all,\nplease don't store that."
+        + " We sell gauges." * 600
+        + "\n\nKind regards\nEve",
         "The journalist said it was off the record, but printed it anyway.",
     ],
 )

@@ -325,6 +325,22 @@ def test_an_agents_role_keeps_texts_out_and_lets_none_come_back(team: Opened, ur
     assert shire.graph.unreject("Ring", "place", "chest")
 
 
+def test_a_role_that_may_not_forget_what_was_rejected_forgets_nothing_by_half(team: Opened, url: str):
+    shire = team("shire")
+    own = team("shire", shire.admin.make_role("bilbo"))
+    own.graph.upsert("Sting", "place", "wall")
+    own.graph.upsert("Sting", "owner", "Frodo")
+    own.store("Sting glows near goblins", "fact")
+    own.graph.reject("Sting", "place", "wall", "it is not there")
+    with pytest.raises(StoreError, match="the database refuses it"):
+        own.forget(entity="Sting")
+    assert [hit.item.value for hit in shire.graph.search("owner of Sting").hits] == ["Frodo"]
+    assert "goblins" in shire.recall("goblins").text
+    shire.forget(entity="Sting")
+    assert "goblins" not in shire.recall("goblins").text
+    assert "Sting" not in ask(url, 'SELECT name FROM "shire/forgotten".tombstones')
+
+
 def test_a_role_of_shared_chats_sees_no_rejection_and_lifts_no_tombstone(
     team: Opened, url: str, home: Path, clock: FixedClock
 ):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date, timedelta
 from typing import Any
 
@@ -472,3 +474,28 @@ def test_where_not_all_fits_the_hit_that_overtakes_another_has_room_first() -> N
     )
     shown = hits_text([*others, hit(5, newer), older], date(2026, 2, 23), question="toll of the Ems bridge")
     assert newer in shown
+
+
+# ---- an index of an earlier layout ----
+
+
+@pytest.mark.files("the layout of a file")
+def test_pairs_of_an_earlier_layout_are_compared_again(
+    open_memory: Callable[..., Memory], say: Callable[..., None], home: Any
+) -> None:
+    say(9, "The well in Lund is 40 m deep.")
+    say(4, "Rolf bought a boat with two masts.")
+    assert len(open_memory().search("well in Lund", fast=True).hits) == 1
+    with closing(sqlite3.connect(home / "data" / "index.db")) as database, database:
+        (older,), (newer,) = (
+            database.execute(f"SELECT id FROM passages WHERE text LIKE '%{word}%'").fetchone()
+            for word in ("Lund", "Rolf")
+        )
+        database.execute(
+            "INSERT INTO currency (older, newer, kind, why, sure) VALUES (?, ?, 'earlier', '', 0.5)",
+            (older, newer),
+        )
+        database.execute("ALTER TABLE passages DROP COLUMN stood")
+        database.execute("PRAGMA user_version = 9")
+    hits = open_memory(session="later").search("well in Lund", fast=True).hits
+    assert [hit.mark for hit in hits if "Lund" in hit.text] == [""]

@@ -284,12 +284,15 @@ def _is_full_name(text: str) -> bool:
     """Return whether a text is a first and last name: "Meike Harms", not "Head of Sales", "Team Blue" or
     "Portuguese".
 
-    A first name that is also a common word does not count: better no name than a wrong one.
+    A first name that is also a common word does not count, nor does a last name that is common with a capital and
+    without one ("Debian Developer"): better no name than a wrong one.
     """
     parts = text.split(" ")
     plain = all(part.replace("-", "").isalpha() and part[1:] != part[1:].upper() for part in parts)
     titled = any(wording.is_role(part) or part.casefold() in wording.TRAITS for part in parts)
-    usual = tokens.is_one(f" {parts[0].casefold()}")
+    usual = tokens.is_one(f" {parts[0].casefold()}") or any(
+        tokens.is_one(f" {part}") and tokens.is_one(f" {part.casefold()}") for part in parts[1:]
+    )
     return len(parts) in (2, 3) and is_name(text, 3) and plain and not (titled or usual)
 
 

@@ -51,13 +51,13 @@ _MACHINE = regex(
     rf"\s*[{{}}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]|.*{_TERMINAL}"
 )
 _UNSPACED = r"[^\x00-\u2fff]{8}"  # as long as a few words, in a script without blanks
-_FEW = rf"(?:(?:\S+[ \t]+){{{FEW_WORDS - 1},}}\S|{_UNSPACED})"
+_FEW = rf"(?:(?:\S{{1,300}}[ \t]+){{{FEW_WORDS - 1},}}\S|{_UNSPACED})"
 # "Summarize this: …"; a few words before a colon, of whatever width, and a sentence after it.
 _INTRODUCED = regex(rf"^([^:：∶\n]{{1,120}}(?:[:∶][ \t]|：))[ \t]*{_FEW}.*", re.MULTILINE)
 # "Proofread this — …", "translate (…)": the part before the sign may ask something about the text after it.
 _SIGN = regex(
     rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
-    rf"[\[{{(]\s*(?:(?:[^\s\])}}]+[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
+    rf"[\[{{(]\s*(?:(?:[^\s\])}}]{{1,300}}[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
 )
 _BEHIND_COLON = regex(r"^([^:：∶\n]{1,120}(?:[:∶][ \t]|：)).*", re.MULTILINE)
 # Before a colon: who speaks or writes, what was written, and what is asked about a text.

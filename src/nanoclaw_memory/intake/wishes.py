@@ -10,7 +10,8 @@ from nanoclaw_memory.text import STOP_WORDS, words
 from nanoclaw_memory.types import Utterance
 
 UNKEPT = "[off the record]"  # replaces text in the spool that must not be stored
-MAX_CHARS = 16_000
+MAX_CHARS = 8_000  # of a message's beginning, and of its last paragraph: people state such wishes there
+_PARAGRAPH = regex(r"\n[ \t\r]{0,40}\n")
 
 # Phrases about a conversation and nothing else.
 _CONFIDENTIAL = regex(
@@ -215,12 +216,13 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     """Return whether the person says it in their own words; checked last because hardly any message says it at all."""
-    shown = message[:MAX_CHARS]
-    if not says(shown):
+    last = _PARAGRAPH.split(message)[-1][-MAX_CHARS:] if len(message) > MAX_CHARS else ""
+    ends = (message[:MAX_CHARS], last)
+    if not any(map(says, ends)):
         return False
     from nanoclaw_memory.intake.own_words import typed
 
-    return says(typed(shown))
+    return any(says(one) and says(typed(one)) for one in ends)
 
 
 def _matches_forget(said: str) -> bool:

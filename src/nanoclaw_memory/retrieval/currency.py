@@ -238,7 +238,8 @@ class Currency:
             if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
                 continue
             if own.passage.speaker == "Agent":  # it reports its change, and becomes outdated with its message
-                rows += overtaken(older, own, SURE) if newer is own and changes_measure(older, own) else ()
+                changed = newer is own and _changes_measure(older, own)
+                rows += overtaken(older, own, SURE) if changed else ()
                 continue
             other_value = partial(gives_another_value, older, newer)
             if overtakes(statement_of(newer), body_of(older.passage), other_value):
@@ -338,7 +339,7 @@ class Currency:
 def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> list[Overtaken]:
     """Return the rows of two statements that share their subject with this certainty."""
     if sure == NEAR:
-        changed = changes_measure(older, newer)
+        changed = _changes_measure(older, newer)
     elif states_of(newer, older, sure == NAMED):
         changed = sure != NAMED or may_change(older, newer)
     else:
@@ -348,6 +349,10 @@ def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> 
     elif sure == NAMED and only_mentions(older, newer):
         sure = MENTIONED
     return [row for row in overtaken(older, newer, sure) if changed or row.kind == SUPERSEDED]
+
+
+def _changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
+    return changes_measure(body_of(older.passage), statement_of(newer))
 
 
 class _Subject(msgspec.Struct, frozen=True):

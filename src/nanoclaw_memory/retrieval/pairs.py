@@ -143,16 +143,10 @@ def _objection(message: str) -> tuple[bool, bool]:
     return says_so, bool(stated_in(first))
 
 
-def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Return whether a message that reports a change has another number of what the older one counts: "down to 9 s"."""
-    text = statement_of(newer)
-    if not (says_change(text) or _TO_NUMBER.search(text)) or UNCERTAIN.search(text):
+def changes_measure(older: str, newer: str) -> bool:
+    """Return whether a statement that reports a change has another number of what an older one counts."""
+    if not (says_change(newer) or _TO_NUMBER.search(newer)) or UNCERTAIN.search(newer):
         return False
-    return counts_anew(body_of(older.passage), text)
-
-
-def counts_anew(older: str, newer: str) -> bool:
-    """Return whether a statement has another number of something that an older one counts: 9 months after 18 months."""
     before = _measures(older)
     return any(unit in before and numbers - before[unit] for unit, numbers in _measures(newer).items())
 

@@ -20,7 +20,7 @@ from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.currency import NAMED, SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.retrieval.pairs import counts_anew
+from nanoclaw_memory.retrieval.pairs import changes_measure
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
@@ -181,14 +181,12 @@ class Retrieval(msgspec.Struct, dict=True):
         return rows.get(line)
 
     def given_up(self, path: str, line: int) -> tuple[str, Newer] | None:
-        """Return the same if the later statement is certainly on the same subject, and changed it or has another
-        number.
-        """
+        """Return the same if the later statement is certainly on the same subject, and says that it changed."""
         later = self.overtaken_line(path, line, SURE)
         if later is None or later[0] == SUPERSEDED or says_change(later[1].text):
             return later
         known = self.index.currency.load(self.index.passages.at(path, line)).values()
-        return later if any(counts_anew(one.passage.text, later[1].text) for one in known) else None
+        return later if any(changes_measure(one.passage.text, later[1].text) for one in known) else None
 
     def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
         """Return what supersedes passages of any kind that were found a moment ago."""

@@ -94,6 +94,7 @@ class Forgetting:
         self.at.step("pending")
         self._tombstones(changes)
         self.at.look_again()
+        self.at.fingerprint_names()  # before anything is gone
         self.at.step("tombstones")
         self._erase(changes if remove_pages else [])
         held, unreadable = self.at.files.checkpoints(self.at.wanted)

@@ -214,8 +214,10 @@ class ForgetTargets:
                     erasure.remove_rows(db, place, rows)
                     if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
-        if step == "graph":
-            self.group.intake.fingerprint_names(self._is_revealing)
+
+    def fingerprint_names(self) -> None:
+        """Replace revealing names of rejected values by fingerprints; a role without the right is refused."""
+        self.group.intake.fingerprint_names(self._is_revealing)
 
     def _is_revealing(self, name: str, texts: Sequence[str]) -> bool:
         names = {*self.wanted.names, *map(near_digest, self.wanted.names)}

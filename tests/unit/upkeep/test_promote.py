@@ -172,6 +172,28 @@ def test_a_waiting_proposal_is_taken_back_once_a_later_line_has_another_number_o
     assert proposed(memory) == ["Retention of the Parquet archive cut to 9 months (2026-04-20)"]
 
 
+@pytest.mark.parametrize(
+    ("line", "later"),
+    [
+        (
+            "The standup of the Heron team takes 15 minutes",
+            "The retro of the Heron team takes 60 minutes",
+        ),
+        (
+            "The Heron gateway has a timeout of 30 seconds",
+            "The Heron gateway has a retry delay of 5 seconds",
+        ),
+    ],
+)
+def test_another_number_of_something_else_takes_no_waiting_proposal_back(
+    memory: Memory, log: Log, line: str, later: str
+):
+    log("2026-04-02", f"- [decision|i=0.9] {line}")
+    assert len(proposed(memory)) == 1
+    log("2026-04-20", f"- [decision|i=0.9] {later}")
+    assert set(proposed(memory)) == {f"{line} (2026-04-02)", f"{later} (2026-04-20)"}
+
+
 def test_a_decision_goes_under_decisions_whatever_a_judge_says_of_a_person_s_own_sections(
     memory: Memory, log: Log, home: Path, scripted_judge
 ):
