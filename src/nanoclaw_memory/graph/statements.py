@@ -12,6 +12,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.refresh import VERSION, WAIT_MS
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.exchanges import line_numbers
 from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.types import CONFIRMED, OWN
 
@@ -51,7 +52,7 @@ def _exchange(row: Row, now: str) -> Statement:
 
     number, message, at, project, origin, foreign = row
     # As for lessons: text behind a colon or in quotation marks is not the person's statement.
-    own = read(message, known=tuple(map(int, foreign.split()))).text if origin in OWN else ""
+    own = read(message, known=line_numbers(foreign)).text if origin in OWN else ""
     return Statement(
         path=f"exchanges/{number}", text=own, moment=at, origin=origin, project=project, talk=True
     )

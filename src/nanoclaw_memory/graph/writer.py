@@ -20,7 +20,7 @@ from nanoclaw_memory.store.facts import FactRow, FactTable, RelationRow, digest,
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import encodable, one_line
-from nanoclaw_memory.types import FOREIGN, ORIGINS, Upserted, trust
+from nanoclaw_memory.types import FOREIGN, Upserted, rank, trust
 
 MAX_VALUE = 10_000
 MAX_NAME = 200
@@ -333,7 +333,7 @@ class GraphWriter:
             table.retire(other, start, same.item.id)
         if same.item.valid_from > start and trust(origin) <= trust(same.item.origin):
             table.set(same.item.id, valid_from=start)
-        if ORIGINS.index(origin) < ORIGINS.index(same.item.origin):
+        if rank(origin) < rank(same.item.origin):
             table.set(same.item.id, origin=origin)
         # A statement repeated outside of projects belongs to none; lines may have been read before they had one.
         if same.item.project != row["project"] and (not row["project"] or same.item.source == row["source"]):

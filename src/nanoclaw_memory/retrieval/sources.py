@@ -16,6 +16,7 @@ from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
 from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS, subject_words
 from nanoclaw_memory.retrieval.prepare import prepared_row
 from nanoclaw_memory.store.database import Database, Row
+from nanoclaw_memory.store.exchanges import line_numbers
 from nanoclaw_memory.store.passages import NewRow, Passages
 from nanoclaw_memory.text import words
 from nanoclaw_memory.types import CONFIRMED, Passage
@@ -78,7 +79,7 @@ def _exchanges(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
     for number, session, user, agent, at, private, project, origin, foreign in rows:
         status = NOISE if is_noise(user, agent) else ""
         replied = NOISE if status or only_acknowledges(user, agent) else ""
-        own, rest = _own_and_rest(user, tuple(map(int, foreign.split())))
+        own, rest = _own_and_rest(user, line_numbers(foreign))
         turns = [
             Passage(
                 0,

@@ -75,6 +75,7 @@ _NAMED = "IN (SELECT value FROM json_each(:names))"
 _EXCHANGES = "IN (SELECT value FROM json_each(:exchanges))"
 _OPENINGS = "IN (SELECT value FROM json_each(:openings))"
 _QUESTIONS = "IN (SELECT value FROM json_each(:questions))"
+_LESSON = "CASE WHEN payload LIKE '{%}' THEN json_extract(payload, '$.lesson') END"  # unless it is damaged
 _LESSONS = "IN (SELECT value FROM json_each(:lessons))"  # the remaining lessons
 _CHATS = "IN (SELECT value FROM json_each(:chats))"
 _TASKS = "(SELECT id FROM scheduled_tasks WHERE group_folder = :group)"
@@ -218,7 +219,7 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
             table="proposals",
             key="number",
             columns=("payload", "why", "source", "diff"),
-            also=f"kind = 'lesson' AND json_extract(payload, '$.lesson') NOT {_LESSONS}",
+            also=f"kind = 'lesson' AND {_LESSON} NOT {_LESSONS}",
             counted="proposals",
         ),
         ENTRY,

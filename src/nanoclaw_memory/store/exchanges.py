@@ -11,6 +11,7 @@ from nanoclaw_memory.store.table import Table, as_struct, insertion
 from nanoclaw_memory.text import content_words, fingerprint, one_line, sentences
 from nanoclaw_memory.types import Exchange, Session
 
+MAX_LINES = 10_000  # more than any message has that is read
 READ_FOR_TITLE = 5  # first messages of a session
 TELLING_WORDS = 3  # of a sentence that can be a title
 TITLE = 60  # characters
@@ -25,7 +26,7 @@ class Exchanges(Table[Exchange]):
     value = Exchange
 
     def read(self, row: Row) -> Exchange:
-        found: Exchange = as_struct(Exchange, (*row[:-1], tuple(map(int, row[-1].split()))))
+        found: Exchange = as_struct(Exchange, (*row[:-1], line_numbers(row[-1])))
         return found
 
     # ---- writing ----
@@ -167,6 +168,14 @@ class Exchanges(Table[Exchange]):
             {"session": session_id, "all": private},
         )
         return tuple(row[0] for row in rows)
+
+
+def line_numbers(kept: str) -> tuple[int, ...]:
+    """The lines of a message that others wrote, as its row has them; where that cannot be read, all of them."""
+    try:
+        return tuple(map(int, kept.split()))
+    except ValueError:
+        return tuple(range(MAX_LINES))
 
 
 def _numbers(lines: Iterable[int]) -> str:

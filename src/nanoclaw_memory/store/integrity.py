@@ -11,6 +11,7 @@ import msgspec
 
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.store.database import Database
+from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.undecodable import bad_texts
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import SHARED, DatabaseCheck
@@ -81,7 +82,10 @@ def repair(database: Database) -> tuple[int, int]:
         lost = database.writes.lost
         if lost:
             database.writes.accept_loss()
-        return 0 if database.strict else database.mend(), lost
+        mended = 0 if database.strict else database.mend()
+        if mended and "names" in database.tables():
+            NameTable(database).complete()
+        return mended, lost
 
 
 def engine() -> tuple[str, bool]:

@@ -25,16 +25,18 @@ MAX_IN = 2_000
 MAX_CHAIN = 8
 FOREIGN_ORIGINS = f"({', '.join(map(repr, FOREIGN))})"  # in SQL
 _TRUSTED = f"origin NOT IN {FOREIGN_ORIGINS}"
+# The columns with an entity's name, and those with the text that it names.
+_NAMED_BY = (
+    ("facts", "entity", "name"),
+    ("relations", "subject", "subject_name"),
+    ("relations", "object", "object_name"),
+    ("aliases", "alias", "name"),
+    ("aliases", "entity", "target"),
+)
 # The names that a trusted origin has used.
 _USED = " OR ".join(
     f"EXISTS (SELECT 1 FROM {table} AS t WHERE t.{column} = names.name AND t.{_TRUSTED})"  # noqa: S608
-    for table, column in (
-        ("facts", "name"),
-        ("relations", "subject_name"),
-        ("relations", "object_name"),
-        ("aliases", "name"),
-        ("aliases", "target"),
-    )
+    for table, _, column in _NAMED_BY
 )
 
 
@@ -286,6 +288,18 @@ class NameTable:
         self.db.execute(f"DELETE FROM aliases WHERE {where}", params)  # noqa: S608
         self.prune([name, *gone])
         return len(gone)
+
+    def complete(self) -> None:
+        """Put the names of entities where rows have one that is not known, because it was damaged."""
+        for table, text, column in _NAMED_BY:
+            unknown = f"{column} NOT IN (SELECT name FROM names)"  # noqa: S608 (our own names)
+            rows = self.db.query(f"SELECT DISTINCT {text}, {column} FROM {table} WHERE {unknown}")  # noqa: S608
+            for label, damaged in rows:
+                self.db.execute(
+                    f"UPDATE OR IGNORE {table} SET {column} = :name WHERE {column} = :damaged AND {text} = :label",  # noqa: S608
+                    {"name": self.learn(label), "damaged": damaged, "label": label},
+                )
+            self.db.execute(f"DELETE FROM {table} WHERE {unknown}")  # noqa: S608 (an alias that is there twice)
 
     def prune(self, names: Iterable[str]) -> None:
         """Drop those names that nothing uses any more."""

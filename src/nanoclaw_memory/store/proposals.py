@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nanoclaw_memory.errors import InvalidValue, NotFound
-from nanoclaw_memory.store.database import Row
+from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.store.table import Table, insertion
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Proposal
@@ -37,7 +37,11 @@ class Proposals(Table[Proposal]):
     value = Proposal
 
     def read(self, row: Row) -> Proposal:
-        return super().read((*row[:2], json.loads(row[2]), *row[3:]))
+        return super().read((*row[:2], _payload(row[2]), *row[3:]))
+
+    def select(self, rest: str, params: Params | None = None) -> list[Proposal]:
+        """The proposals that the rest of a query names, but for those whose payload is damaged."""
+        return [one for one in super().select(rest, params) if one.payload]
 
     def propose(
         self,
@@ -72,7 +76,7 @@ class Proposals(Table[Proposal]):
             effect=effect,
         )
         with self.db.transaction():
-            if self.find(kind, key) is not None:
+            if self._was_offered(kind, key):
                 return None
             row = asdict(proposal) | {
                 "payload": json.dumps(payload, ensure_ascii=False),
@@ -85,6 +89,10 @@ class Proposals(Table[Proposal]):
     def find(self, kind: str, key: str) -> Proposal | None:
         """Return the proposal with this key, open or decided."""
         return self.first("WHERE fingerprint = :key", {"key": _key(kind, key)})
+
+    def _was_offered(self, kind: str, key: str) -> bool:
+        sql = "SELECT 1 FROM proposals WHERE fingerprint = :key"
+        return bool(self.db.query(sql, {"key": _key(kind, key)}))
 
     def of_text(self, text: str) -> list[Proposal]:
         """Return the proposals about this text, open or decided."""
@@ -149,6 +157,14 @@ class Proposals(Table[Proposal]):
         self.db.execute(
             "DELETE FROM proposals WHERE fingerprint = :key AND status = 'open'", {"key": _key(kind, key)}
         )
+
+
+def _payload(kept: str) -> Any:
+    """What a row has as its payload; nothing where it is damaged."""
+    try:
+        return json.loads(kept)
+    except ValueError:
+        return {}
 
 
 def _key(kind: str, key: str) -> str:

@@ -217,7 +217,10 @@ class SqliteDatabase(Database):
             is_current(connection, self._steps or steps_of(self.name), self.path)  # refuses a newer one
             rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
             broken = connection.execute("PRAGMA foreign_key_check").fetchall()
-            bad = list(map(str, bad_texts(connection))) if self.strict else []
+            named = bad_texts(connection) if broken or self.strict else ()
+            bad = list(map(str, named))
+        if bad and not self.strict:  # a name that cannot be decoded points to nothing
+            bad, broken = [], []
         found = [str(row[0]) for row in rows if row[0] != "ok"]
         return (found + bad) + [
             f"{table}: row {rowid} points to a missing {parent}" for table, rowid, parent, _ in broken

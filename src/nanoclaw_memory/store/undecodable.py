@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from nanoclaw_memory.store.database import Params, Row
+from nanoclaw_memory.types import ORIGINS
 
 _TABLES = "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
 # Keyword indexes of a table: for a damaged row they differ from the row's text.
@@ -15,6 +16,8 @@ _KEYWORDS = (
     "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%content%'"
     " AND sql NOT LIKE '%content = ''''%'"
 )
+
+_INSTEAD = {"origin": ORIGINS[-1]}  # nobody knows who said it
 
 
 class BadText(msgspec.Struct, frozen=True):
@@ -63,12 +66,13 @@ def bad_texts(connection: Any) -> Iterator[BadText]:
 def mend(connection: Any) -> int:
     """Write � for every byte that cannot be decoded; return how many texts changed. Needs a transaction."""
     found = list(bad_texts(connection))
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # a row may point to what has � now
     for bad in found:
         column = _quoted(bad.column)
         connection.execute(
             f"UPDATE OR IGNORE {_quoted(bad.table)} SET {column} = :text"  # noqa: S608
             f" WHERE typeof({column}) = 'text' AND CAST({column} AS BLOB) = :raw",
-            {"text": _decoded(bad.raw), "raw": bad.raw},
+            {"text": _INSTEAD.get(bad.column) or _decoded(bad.raw), "raw": bad.raw},
         )
     for (table,) in connection.execute(_KEYWORDS).fetchall() if found else ():
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")  # noqa: S608

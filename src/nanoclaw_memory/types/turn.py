@@ -13,9 +13,14 @@ OWN = ("owner", "user")  # the person's own words, never treated as an attack
 FOREIGN = ("shared", "import", "tool", "web")  # their text steers nothing before a person has approved it
 
 
+def rank(origin: str) -> int:
+    """Return the place of an origin among ORIGINS; an unknown one, from a damaged row, is trusted least."""
+    return ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS)
+
+
 def trust(origin: str) -> int:
     """Return the rank of an origin in the graph, higher for less trusted; those the owner trusts share the lowest."""
-    return max(ORIGINS.index(origin), ORIGINS.index("agent"))
+    return max(rank(origin), rank("agent"))
 
 
 def stated_by(origin: str) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from nanoclaw_memory.clock import local_minute
 from nanoclaw_memory.interfaces.cli import GLOBAL_OPTIONS, PROGRESS, NamedGroup, as_called
 from nanoclaw_memory.interfaces.shim import is_remote
-from nanoclaw_memory.rendering import json_text, visible
+from nanoclaw_memory.rendering import inert_lines, json_text, visible
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
@@ -81,7 +81,7 @@ class Caller(msgspec.Struct):
             if output.exact and not (sys.stdout and sys.stdout.isatty()):
                 click.echo(text, nl=False, color=True)  # a colour sequence in a file is part of it
             elif text := text or as_called(output.empty):
-                click.echo(visible(text.rstrip("\n")))
+                click.echo((visible if output.fenced else inert_lines)(text.rstrip("\n")))
             for note in filter(None, output.notes):
                 click.echo(_item(as_called(note)), err=True)
         if output.failed:
@@ -96,6 +96,7 @@ class Output(msgspec.Struct, frozen=True):
     empty: str = ""  # the text when there is none
     notes: Iterable[str] = ()  # for a person, on standard error
     failed: bool = False
+    fenced: bool = False  # recalled text between our own marks, escaped before
     exact: bool = False  # a person's own file: written to a pipe byte for byte
 
 
@@ -112,7 +113,7 @@ def answer_as_served(memory: Memory) -> None:
 
 def _item(text: str) -> str:
     """Return an item of a list: only its first line begins at the line's start."""
-    return re.sub(r"\n(?=\S)", "\n    ", visible(text))
+    return re.sub(r"\n(?=\S)", "\n    ", inert_lines(text))
 
 
 def listing(key: str, found: Sequence[T], line: Callable[[T], str], empty: str) -> Output:

@@ -44,7 +44,8 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
     if explain:
         lines = [line for explanation in result.explained for line in _explained(explanation)]
         return Output(result, [*lines, size], notes=_reasons(result.notes))
-    return Output(result, result.text, notes=[*_reasons((*result.skipped, *result.notes)), size])
+    notes = [*_reasons((*result.skipped, *result.notes)), size]
+    return Output(result, result.text, notes=notes, fenced=True)
 
 
 def _reasons(notes: Iterable[PluginNote]) -> list[str]:

@@ -303,7 +303,7 @@ def recall(memory: Memory, query: str, types: tuple[str, ...], **options: Any) -
     note = f"{result.token_count:,} tokens{source}, {result.budget_remaining:,} left"
     small = f"The budget is too small: the first line needs {result.needed} tokens."
     nothing = small if result.needed else "Nothing was recalled."
-    return Output(result, result.text, nothing, [note, *noted(result.degraded)])
+    return Output(result, result.text, nothing, [note, *noted(result.degraded)], fenced=True)
 
 
 @command("brief")
@@ -317,7 +317,7 @@ def brief(memory: Memory, provenance: bool) -> Output:
     """
     result = memory.brief(provenance)
     text = "\n".join([result.text, *noted(result.degraded)])
-    return Output(result, text.lstrip(), "No entries yet.")
+    return Output(result, text.lstrip(), "No entries yet.", fenced=True)
 
 
 @group("audit", invoke_without_command=True)
@@ -478,4 +478,4 @@ def shared_recall(memory: Memory, query: str, types: tuple[str, ...], token_budg
     ncm share recall "staging port" --group research
     """
     result = memory.entries.shared_recall(query, types=types or None, token_budget=token_budget)
-    return Output(result, result.text, "Nothing was recalled.")
+    return Output(result, result.text, "Nothing was recalled.", fenced=True)

@@ -178,7 +178,7 @@ def boot(memory: Memory, project: str) -> Output:
     for file in result.files:
         state = "missing" if file.missing else f"{file.chars:,} characters, {file.tokens:,} tokens"
         notes.append(f"{file.path}: {state}{' (truncated)' if file.truncated else ''}")
-    return Output(result, result.text, notes=[*notes, f"{result.tokens:,} tokens in all"])
+    return Output(result, result.text, notes=[*notes, f"{result.tokens:,} tokens in all"], fenced=True)
 
 
 @command("get")
