@@ -38,7 +38,7 @@ class BoundedCache:
         return found
 
     def several(self, keys: Sequence[Any]) -> list[Any]:
-        """The same of each of these; None for what is not kept."""
+        """Return the cached results for several keys, None for those that are not cached."""
         found = map(self.lately.get, keys)
         return [self.get(key) if one is None else one for key, one in zip(keys, found, strict=True)]
 

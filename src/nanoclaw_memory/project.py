@@ -59,7 +59,7 @@ def is_inside(directory: str, places: Iterable[str]) -> bool:
         own = [Path(place) for place in (place_of(directory), str(_resolved(directory) or "")) if place]
     except ValueError:
         return False
-    return any(one.is_relative_to(place) for one in own for place in listed)
+    return any(path.is_relative_to(place) for path in own for place in listed)
 
 
 def _resolved(directory: str) -> Path | None:

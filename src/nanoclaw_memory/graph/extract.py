@@ -366,7 +366,9 @@ class _Page:
         noun = noun and not re.fullmatch(r"\w+ed", key)
         if (self.rules.log and not bold) or not noun:
             return []
-        return [replace(one, rule="defining") for one in self._values(key, self.verb, value, defining=True)]
+        return [
+            replace(triple, rule="defining") for triple in self._values(key, self.verb, value, defining=True)
+        ]
 
     def _spoken(self, subject: str, key: str, value: str) -> list[Triple]:
         """`Works at: Brightwater as an engineer`: a pair whose key is a verb is a sentence about the subject."""

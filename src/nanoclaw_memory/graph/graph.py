@@ -201,7 +201,7 @@ class KnowledgeGraph:
 
     def aliases(self, entity: str) -> list[Alias]:
         """Return the other names of an entity."""
-        return [one for name in self._meanings(entity) for one in self.names.aliases(name)]
+        return [alias for name in self._meanings(entity) for alias in self.names.aliases(name)]
 
     def relations_of(self, entity: str, predicate: str = "") -> list[Relation]:
         """Return every relation that an entity ever had to others, and those that others have to it now."""

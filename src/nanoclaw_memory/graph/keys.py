@@ -81,7 +81,7 @@ def singular(noun: str) -> str:
 
 
 def is_several(noun: str) -> bool:
-    """Whether a noun names several relatives or pets: kids, cats, parents."""
+    """Return whether a noun names several relatives or pets: kids, cats, parents."""
     one = singular(noun)
     whole = one.casefold() != noun.casefold() or one.casefold() in ("parents", "eltern")
     return whole and (wording.is_kin(one) or wording.is_pet(one))

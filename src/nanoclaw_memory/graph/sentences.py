@@ -110,15 +110,17 @@ class SentenceReader(CopulaReader):
             sentence = wording.without_opening(sentence) if self.talk else sentence
             passing = appositions(sentence, self.user, self.verb) if is_own(sentence) else ()
             if not stated(sentence):
-                found += (replace(one, rule="apposition") for one in passing)
+                found += (replace(triple, rule="apposition") for triple in passing)
                 self.last = ""
                 continue
-            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_personal(one)]
-            known = {(fold(one.subject), fold(one.object)) for one in triples}
+            triples = [
+                triple for triple in self._sentence(sentence) if not self.talk or self._is_personal(triple)
+            ]
+            known = {(fold(triple.subject), fold(triple.object)) for triple in triples}
             found += (
-                replace(one, rule="apposition")
-                for one in passing
-                if (fold(one.subject), fold(one.object)) not in known
+                replace(triple, rule="apposition")
+                for triple in passing
+                if (fold(triple.subject), fold(triple.object)) not in known
             )
             found += triples
             if not triples:  # in conversation the only name may be the addressee's
@@ -230,7 +232,7 @@ class SentenceReader(CopulaReader):
                 rest = clause[verb.start() + len(form) :].strip()
                 for predicate, kind in wording.VERBS[form]:
                     if triples := list(self._state(subject, predicate, kind, rest)):
-                        yield from (replace(one, rule=kind) for one in triples)
+                        yield from (replace(triple, rule=kind) for triple in triples)
                         return
             self.pending = self.pending or OpenClause(subject, "", "")
         if self.pending:

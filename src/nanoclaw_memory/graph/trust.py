@@ -43,7 +43,7 @@ def features(triple: Triple, line: str, before: str = "", kind: str = "page") ->
     found |= {f"subject {one}" for one in _shape(subject)}
     found |= {f"value {one}" for one in _shape(value)}
     found |= {f"predicate {one}" for one in _predicate(predicate, own)}
-    found |= {f"{triple.kind} beside {one}" for one in _context_features(own, triple)}
+    found |= {f"{triple.kind} beside {feature}" for feature in _context_features(own, triple)}
     rule = triple.rule or "property"
     found |= {f"rule {rule}", f"rule {rule} in {kind}"}
     found |= {
@@ -52,8 +52,8 @@ def features(triple: Triple, line: str, before: str = "", kind: str = "page") ->
         if not one.startswith("words")
     }
     found |= {f"rule {rule} of {one}" for one in _shape(subject) if not one.startswith("words")}
-    found |= {f"line {one}" for one in _marks(own)} | {
-        f"above {one}" for one in _marks(before) if one != "long"
+    found |= {f"line {mark}" for mark in _marks(own)} | {
+        f"above {mark}" for mark in _marks(before) if mark != "long"
     }
     return found
 

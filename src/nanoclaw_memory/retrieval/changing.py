@@ -90,28 +90,28 @@ def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
         return False
     known = _known(older)
     subjects = subjects_in(older)
-    for one in change.things:
-        about = [subject for subject in subjects if not one.head.isdisjoint(subject.head)]
+    for named in change.things:
+        about = [subject for subject in subjects if not named.head.isdisjoint(subject.head)]
         # Somebody who moved still teaches the cello; "my sister Antje lives in Kiel" is about what changed.
-        if one.stems <= known and any(subject.mine or not one.is_name for subject in about):
+        if named.stems <= known and any(subject.mine or not named.is_name for subject in about):
             return True
     value = values_in(older)
-    if any(one.stems <= value for one in change.ended):
+    if any(named.stems <= value for named in change.ended):
         return True
-    return any(one.stems <= known for one in change.whose) and other_value()
+    return any(named.stems <= known for named in change.whose) and other_value()
 
 
 def replaces(newer: str, older: str) -> bool:
     """Return whether a newer statement certainly changes something of the speaker's own, by its very name."""
-    own = {one.stems for one in subjects_in(older) if one.mine}
-    return any(one.stems in own for one in changes_in(newer).things)
+    own = {named.stems for named in subjects_in(older) if named.mine}
+    return any(named.stems in own for named in changes_in(newer).things)
 
 
 def still_names(newer: str, value: str) -> bool:
     """Return whether a statement contains a name as value and does not end it: "Antje moved"."""
     if any(character.isdigit() for character in value):
         return False
-    gone = any(one.stems <= _stems(_TOKEN.findall(value)) for one in changes_in(newer).ended)
+    gone = any(named.stems <= _stems(_TOKEN.findall(value)) for named in changes_in(newer).ended)
     return not gone and set(words(value)) <= set(words(newer))
 
 
@@ -140,7 +140,7 @@ def changes_in(text: str) -> Change:
                 whose.append(subject if subject.head else before_it)
         before_it = subject if subject.head else before_it
     ended += [_following(_TOKEN.findall(text[match.end() :]), german) for match in _NO_MORE.finditer(text)]
-    return Change(*(tuple(one for one in found if one.head) for found in (things, ended, whose)))
+    return Change(*(tuple(named for named in found if named.head) for found in (things, ended, whose)))
 
 
 @bounded(2 * 1024 * 1024)
@@ -148,7 +148,7 @@ def subjects_in(text: str) -> tuple[Named, ...]:
     """Return the subjects to which the clauses of a statement assign values."""
     german = language(text) == "german"
     found = (_leading(clause, german)[0] for clause in _clauses(text))
-    return tuple(one for one in found if one.head)
+    return tuple(named for named in found if named.head)
 
 
 @bounded(2 * 1024 * 1024)
@@ -186,12 +186,12 @@ def holds_now(text: str) -> bool:
 def changed_stems(text: str) -> frozenset[str]:
     """Return the stems of what a statement changes or ends."""
     change = changes_in(text)
-    return frozenset[str]().union(*(one.stems for one in change.things + change.ended + change.whose))
+    return frozenset[str]().union(*(named.stems for named in change.things + change.ended + change.whose))
 
 
 def told_stems(text: str) -> frozenset[str]:
     """Return the stems of a statement's subjects and values."""
-    return values_in(text).union(*(one.stems for one in subjects_in(text)))
+    return values_in(text).union(*(named.stems for named in subjects_in(text)))
 
 
 @bounded(2 * 1024 * 1024)

@@ -300,7 +300,7 @@ class _DateReader:
             place += 1
         if not numbers:
             return None
-        halved = any(self._name(one) == "half" for one in range(at, place))
+        halved = any(self._name(number) == "half" for number in range(at, place))
         most = max(numbers)
         return (most if not halved else most + 0.5 if most > 1 else 0.5), place
 
@@ -318,7 +318,7 @@ class _DateReader:
         if self._kind(place, "weekend"):
             saturday = day - timedelta(days=(day.weekday() - 5) % 7)
             return _Read(Days(saturday, saturday + DAY), end)
-        few = any(self._name(one) == "few" for one in range(at, place))
+        few = any(self._name(number) == "few" for number in range(at, place))
         reach = length // (4 if count % 1 else 2) + (round(count * length * 0.7) if few else 0)
         slack = timedelta(days=reach)
         return _Read(Days(day - slack, min(day + slack, self.today)), end)

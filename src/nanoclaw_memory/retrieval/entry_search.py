@@ -24,7 +24,11 @@ MOST_ALIKE = 3
 
 def entries_of(db: Database, found: Iterable[Candidate], now: datetime) -> dict[int, EntryHit]:
     """Return the entries among ranked passages as they are stored now, by number."""
-    by_number = {one.stored.passage.number: one for one in found if one.stored.passage.kind == "entry"}
+    by_number = {
+        candidate.stored.passage.number: candidate
+        for candidate in found
+        if candidate.stored.passage.kind == "entry"
+    }
     entries = EntryTable(db).by_number(list(by_number))
     return {
         number: as_hit(entry, by_number[number].score, _why(by_number[number]), now)
@@ -53,7 +57,11 @@ class EntrySearch:
         question = Question(query, limit, now.date(), fast, wanted=chosen, project=self._project)
         ranking = retrieval.rank(question)
         entries = entries_of(retrieval.database("entries"), ranking.found, now)
-        hits = [entries[number] for one in ranking.found if (number := one.stored.passage.number) in entries]
+        hits = [
+            entries[number]
+            for candidate in ranking.found
+            if (number := candidate.stored.passage.number) in entries
+        ]
         return EntriesFound(tuple(hits), tuple(ranking.degraded))
 
     def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:

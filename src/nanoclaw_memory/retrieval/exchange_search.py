@@ -26,7 +26,7 @@ class ExchangeSearch:
         wanted = self._retrieval.filter(SOURCE, noise=True)
         ranking = self._retrieval.rank(Question(text, limit, now.date(), True, wanted=wanted), gated=False)
         numbers = dict.fromkeys(
-            one.stored.passage.number for one in ranking.found if one.parts["keyword"] > 0
+            candidate.stored.passage.number for candidate in ranking.found if candidate.parts["keyword"] > 0
         )
         return list(self._exchanges.get(list(numbers)[:limit]).values())
 

@@ -85,7 +85,7 @@ def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[P
     policies = [*general, *policies]
     asked = embedder.embed_query(action, embedder.identities[:1]).vectors[0]
     key = embedder.identity.key
-    triggers = {one.trigger for one in policies}
+    triggers = {policy.trigger for policy in policies}
     vectors = {text: found for text in triggers if (found := _vectors.get((key, text))) is not None}
     missing = list(triggers - vectors.keys())
     if missing:
@@ -93,7 +93,7 @@ def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[P
             _vectors.clear()
         vectors |= dict(zip(missing, embedder.embed_documents(missing).vectors, strict=True))
         _vectors.update({(key, text): vectors[text] for text in missing})
-    return sorted(policies, key=lambda one: -float(vectors[one.trigger] @ asked))[:NEAREST]
+    return sorted(policies, key=lambda policy: -float(vectors[policy.trigger] @ asked))[:NEAREST]
 
 
 def _log_odds(judge: Judge, action: str, policy: Policy) -> float:

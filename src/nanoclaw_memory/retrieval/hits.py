@@ -32,25 +32,25 @@ def hits_of(
 ) -> list[Hit]:
     """Return the passages as hits; `entries` are the entries among them by number. Deleted ones are left out."""
     hits = []
-    for one in found:
-        passage = one.stored.passage
-        parts = {name: round(value, 4) for name, value in one.parts.items()} if explain else {}
+    for candidate in found:
+        passage = candidate.stored.passage
+        parts = {name: round(value, 4) for name, value in candidate.parts.items()} if explain else {}
         if passage.kind == "entry":
             if passage.number in entries:
-                hits.append(entry_hit(entries[passage.number], parts, one))
+                hits.append(entry_hit(entries[passage.number], parts, candidate))
             continue
         start, end, text = ranking.snippet(passage.text, passage.start_line, question)
-        of_file = one.stored.source == "files"
+        of_file = candidate.stored.source == "files"
         hits.append(
             Hit(
                 kind="chunk" if of_file else "exchange" if passage.kind == "turn" else passage.kind,
-                path=one.stored.path if of_file else _DATABASES[passage.kind],
+                path=candidate.stored.path if of_file else _DATABASES[passage.kind],
                 start_line=start if of_file else 0,
                 end_line=end if of_file else 0,
                 text=text,
-                score=round(one.score, 4),
-                why=why(one),
-                id=str(one.stored.id if of_file else passage.number),
+                score=round(candidate.score, 4),
+                why=why(candidate),
+                id=str(candidate.stored.id if of_file else passage.number),
                 heading=passage.heading,
                 day=passage.day,
                 speaker=passage.speaker,
@@ -59,11 +59,11 @@ def hits_of(
                 created_at=passage.moment,
                 origin=passage.origin,
                 untrusted=passage.origin in FOREIGN,
-                place=place_of(one.stored, start),
+                place=place_of(candidate.stored, start),
                 session=passage.session,
                 project=passage.project,
-                mark=one.mark,
-                newer=newer_of(one.newer) if one.newer else None,
+                mark=candidate.mark,
+                newer=newer_of(candidate.newer) if candidate.newer else None,
                 seen=passage.seen,
             )
         )

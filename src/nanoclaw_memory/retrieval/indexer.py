@@ -294,7 +294,7 @@ class Index(msgspec.Struct, dict=True):
             self.passages.touch_file(known, seen.size, seen.mtime_ns)
             return
         written = min(datetime.fromtimestamp(seen.mtime_ns / 1e9).astimezone().date(), self.today())
-        new = [_seen(one, written.isoformat()) for one in self._cut(seen.relative, text)]
+        new = [_seen(new_passage, written.isoformat()) for new_passage in self._cut(seen.relative, text)]
         self.passages.put_file(replace(row, fingerprint=print_), new)
 
     def _cut(self, relative: str, text: str) -> list[NewPassage]:

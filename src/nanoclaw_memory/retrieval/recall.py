@@ -118,7 +118,7 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
     shared = retrieval.scope.private != scope.private
     lines = list(_lines(ranking.found, known_entries, wanted, scope, shared))
     least = WORTH * max((one.entry.score for _, one in lines), default=0.0)
-    newer = {one.newer_id for one, answer in lines if answer.entry.score >= least}
+    newer = {candidate.newer_id for candidate, answer in lines if answer.entry.score >= least}
     lines = [pair for pair in lines if pair[1].entry.score >= least or pair[0].stored.id in newer]
     lines.sort(key=lambda pair: (pair[1].held, -pair[1].entry.score, pair[1].entry.id))
     lines = after_newer(lines, lambda pair: pair[0].stored.id, lambda pair: pair[0].newer_id)
@@ -132,8 +132,8 @@ def _related(
     answers: Sequence[_Packed], entries: Entries, wanted: RecallRequest, scope: Scope
 ) -> list[_Packed]:
     """Return entries related to the best answers by their authors that are not among the answers."""
-    known = {one.entry.id for one in answers}
-    ids = [name for one in answers[:WITH_RELATED] for name in one.entry.related_to if name not in known]
+    known = {packed.entry.id for packed in answers}
+    ids = [name for packed in answers[:WITH_RELATED] for name in packed.entry.related_to if name not in known]
     now = entries.ledger.clock.now()
     hits = [as_hit(entry, 0.0, "related", now) for entry in entries.related(list(dict.fromkeys(ids)))]
     return [_from_entry(hit, wanted, scope) for hit in hits[:MOST_RELATED]]
@@ -146,12 +146,12 @@ def _lines(
     scope: Scope,
     shared: bool,
 ) -> Iterator[tuple[Candidate, _Packed]]:
-    for one in found:
-        for hit in hits_of([one], wanted.query, entries, "", explain=False):
+    for candidate in found:
+        for hit in hits_of([candidate], wanted.query, entries, "", explain=False):
             if hit.kind == "entry":
-                yield one, _from_entry(entries[one.stored.passage.number], wanted, scope, hit)
+                yield candidate, _from_entry(entries[candidate.stored.passage.number], wanted, scope, hit)
             else:
-                yield one, _from_hit(replace(hit, shared=shared), wanted, scope)
+                yield candidate, _from_hit(replace(hit, shared=shared), wanted, scope)
 
 
 def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str = "") -> str:

@@ -388,7 +388,7 @@ def _preference(one: Candidate) -> int:
 
 
 def _same(question: str, one: str, other: str) -> bool:
-    """Whether two texts, of which one contains the other, are the same statement."""
+    """Return whether two texts, of which one contains the other, are the same statement."""
     shorter, longer = (one, other) if len(one) < len(other) else (other, one)
     if len(shorter) == len(longer):
         return True

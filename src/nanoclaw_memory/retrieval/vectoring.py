@@ -72,8 +72,8 @@ class Vectoring(msgspec.Struct):
         """Embed texts before they are stored, so that they are never without vectors."""
         member, done = self.chain.members[0], 0
         batch: dict[bytes, Passage] = {}
-        for one in new:
-            batch.setdefault(one.fingerprint, one.passage)
+        for new_passage in new:
+            batch.setdefault(new_passage.fingerprint, new_passage.passage)
             if len(batch) == BATCH:
                 done += self._embed_missing(member, batch)
                 batch = {}
@@ -113,7 +113,7 @@ class Vectoring(msgspec.Struct):
 
         if known := self.cache.known(self.passages, member.identity.key, batch):
             self.passages.put_vectors(member.identity.key, known)
-            had = {one.fingerprint for one in known}
+            had = {encoded_vector.fingerprint for encoded_vector in known}
             batch = {print_: passage for print_, passage in batch.items() if print_ not in had}
         if not batch:
             return True

@@ -171,7 +171,7 @@ class Exchanges(Table[Exchange]):
 
 
 def line_numbers(kept: str) -> tuple[int, ...]:
-    """The lines of a message that others wrote, as its row has them; where that cannot be read, all of them."""
+    """Return the lines of a message that others wrote, from its row; all lines if that is unreadable."""
     try:
         return tuple(map(int, kept.split()))
     except ValueError:

@@ -70,7 +70,7 @@ def indexed(text: str, german: bool) -> str:
         return plain
     found = words(plain)
     stems = dict.fromkeys(map(german_stem, found))
-    return f"{plain}\n{' '.join(one for one in stems if one not in found)}"
+    return f"{plain}\n{' '.join(stem for stem in stems if stem not in found)}"
 
 
 def _names(text: str) -> list[str]:

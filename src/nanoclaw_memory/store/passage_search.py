@@ -263,7 +263,7 @@ class PassageSearch:
     def _selection(self, wanted: PassageFilter) -> Selection:
         within, params = wanted.including()
         conditions, values = zip(*wanted.excluding(), strict=True)
-        without = " UNION ALL ".join(f"SELECT id FROM passages WHERE {one}" for one in conditions)  # noqa: S608
+        without = " UNION ALL ".join(f"SELECT id FROM passages WHERE {condition}" for condition in conditions)  # noqa: S608
         others = {name: value for some in values for name, value in some.items()}
         few = self.ids(f"{without} LIMIT {FEW + 1}", others)
         if not few:
@@ -293,9 +293,9 @@ class PassageSearch:
         kept = _KEPT.several([(state, number) for number in wanted])
         found = {one.id: one for one in kept if one is not None}
         if missing := wanted - found.keys():
-            for number, one in self._read(missing).items():
-                _KEPT.put((state, number), one)
-                found[number] = one
+            for number, stored in self._read(missing).items():
+                _KEPT.put((state, number), stored)
+                found[number] = stored
         return dict(sorted(found.items()))
 
     def _read(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
@@ -372,7 +372,7 @@ class PassageSearch:
         """Return the positions of these passages, and the chosen turns up to `reach` positions around a turn."""
         state = self._unchanged_since()
         wanted = set(ids)
-        kept = _KEPT.several([(state, one, Place) for one in wanted]) if state else []
+        kept = _KEPT.several([(state, number, Place) for number in wanted]) if state else []
         found = [place for place in kept if place is not None]
         missing = wanted.difference(place.id for place in found)
         if missing:

@@ -172,7 +172,10 @@ class Passages:
             )
             document = self._document(FILES, file.path)
             seen = self._first_seen(document)
-            numbers = [standing.pop(_line_key(one.fingerprint, one.passage), 0) for one in passages]
+            numbers = [
+                standing.pop(_line_key(new_passage.fingerprint, new_passage.passage), 0)
+                for new_passage in passages
+            ]
             others = "document_id = :document AND id NOT IN (SELECT value FROM json_each(:numbers))"
             params = {"document": document, "numbers": json.dumps(numbers)}
             gone = self._remove(others, params, self._next_generation())
@@ -367,8 +370,13 @@ class Passages:
                 "INSERT INTO vectors (identity_id, fingerprint, scale, codes)"
                 " VALUES (:owner, :fingerprint, :scale, :codes) ON CONFLICT DO NOTHING",
                 (
-                    {"owner": owner, "fingerprint": one.fingerprint, "scale": one.scale, "codes": one.codes}
-                    for one in coded
+                    {
+                        "owner": owner,
+                        "fingerprint": encoded_vector.fingerprint,
+                        "scale": encoded_vector.scale,
+                        "codes": encoded_vector.codes,
+                    }
+                    for encoded_vector in coded
                 ),
             )
             self._next_generation()

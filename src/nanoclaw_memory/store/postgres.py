@@ -262,8 +262,8 @@ class PostgresDatabase(Database):
         return int(row[names.index("rowid") if "rowid" in names else 0]) if row else 0
 
     def execute_many(self, sql: str, params: Iterable[Params]) -> None:
-        for one in params:
-            self.execute(sql, one)
+        for param in params:
+            self.execute(sql, param)
 
     @contextmanager
     def transaction(self, wait_ms: int | None = None) -> Iterator[None]:

@@ -223,6 +223,7 @@ def values(params: Params | None, lists: tuple[tuple[str, bool], ...]) -> Mappin
 
 def _array(elements: list[Any], prefix: str) -> str:
     quoted = (
-        str(one).replace("\\", "\\\\").replace('"', '\\"') for one in (f"{prefix}{one}" for one in elements)
+        str(one).replace("\\", "\\\\").replace('"', '\\"')
+        for one in (f"{prefix}{element}" for element in elements)
     )
     return "{" + ",".join(f'"{one}"' for one in quoted) + "}"

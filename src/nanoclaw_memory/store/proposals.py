@@ -40,7 +40,7 @@ class Proposals(Table[Proposal]):
         return super().read((*row[:2], _payload(row[2]), *row[3:]))
 
     def select(self, rest: str, params: Params | None = None) -> list[Proposal]:
-        """The proposals that the rest of a query names, but for those whose payload is damaged."""
+        """Return the proposals for the rest of a query, without those whose payload is damaged."""
         return [one for one in super().select(rest, params) if one.payload]
 
     def propose(
@@ -160,7 +160,7 @@ class Proposals(Table[Proposal]):
 
 
 def _payload(kept: str) -> Any:
-    """What a row has as its payload; nothing where it is damaged."""
+    """Return a row's payload; empty if it is damaged."""
     try:
         return json.loads(kept)
     except ValueError:

@@ -179,7 +179,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fields(self) -> list[str]:
         """Return the fields that are columns."""
-        return [one for one in self.record.__struct_fields__ if one != self.apart]
+        return [field for field in self.record.__struct_fields__ if field != self.apart]
 
 
 _STATED = {"source": "coalesce(source, '')"}

@@ -71,7 +71,10 @@ def secure(connection: Any, schema: str, path: Path) -> None:
     """
     make_functions(connection)
     writers, published = _writers(path), path.parent.name == "published"
-    asked = (f"ncm.is_owner({_literal(schema)})", *(f"ncm.is_member({_literal(one)})" for one in writers))
+    asked = (
+        f"ncm.is_owner({_literal(schema)})",
+        *(f"ncm.is_member({_literal(writer)})" for writer in writers),
+    )
     granted = f"EXISTS (SELECT 1 FROM {quoted(schema)}.grants WHERE ncm.is_member(reader))"  # noqa: S608
     chats = f"ncm.is_member({_literal(_chats_of(path))})" if path.stem == FORGOTTEN else ""
     read = granted if published else "true" if _is_common(path) else chats
@@ -85,7 +88,7 @@ def secure(connection: Any, schema: str, path: Path) -> None:
         )
     )
     _take_authors_from_roles(connection, schema)
-    for role in filter(None, (_existing(connection, one) for one in writers)):
+    for role in filter(None, (_existing(connection, writer) for writer in writers)):
         allow(connection, schema, role, WRITE)
         if path.stem == FORGOTTEN:  # only the owner allows again what a person forgot or rejected
             connection.execute(f"REVOKE UPDATE, DELETE ON {quoted(schema)}.tombstones FROM {quoted(role)}")

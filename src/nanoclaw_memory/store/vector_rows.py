@@ -124,7 +124,7 @@ class VectorRows:
     @property
     def nbytes(self) -> int:
         """Return their size in memory, including what a question computes from them."""
-        held = sum(one.nbytes for one in self._held) + self._held[2].rows.nbytes * 4
+        held = sum(rows.nbytes for rows in self._held) + self._held[2].rows.nbytes * 4
         return held + (self.block.nbytes if self.block else 0)
 
     @property
@@ -173,7 +173,7 @@ class VectorRows:
         """Return codes and scales of rows."""
         import numpy as np
 
-        _, scales, codes = (one.rows for one in self._held)
+        _, scales, codes = (rows.rows for rows in self._held)
         if self.block is None:
             return codes.take(rows, axis=0), scales[rows]
         first = rows < self.in_block
@@ -254,7 +254,7 @@ class VectorRows:
         keep = ~np.isin(self.beside, np.asarray(gone, dtype=np.int64))
         if keep.all():
             return VectorRows(self._held, self._exact, self.block, alive)
-        ids, scales, codes = (GrowingRows(one.rows[keep]) for one in self._held)
+        ids, scales, codes = (GrowingRows(rows.rows[keep]) for rows in self._held)
         return VectorRows((ids, scales, codes), None, self.block, alive)
 
     def _and_also(self, ids: Ids, scales: Floats, codes: Codes) -> VectorRows:
@@ -267,7 +267,7 @@ class VectorRows:
             held = own[0].and_also(ids), own[1].and_also(scales), own[2].and_also(codes)
         if np.any(np.diff(held[0].rows[-len(ids) - 1 :]) < 0):
             order = np.argsort(held[0].rows, kind="stable")
-            ids_, scales_, codes_ = (GrowingRows(one.rows[order]) for one in held)
+            ids_, scales_, codes_ = (GrowingRows(rows.rows[order]) for rows in held)
             return VectorRows((ids_, scales_, codes_), None, self.block, self.alive)
         return VectorRows(held, exact, self.block, self.alive)
 

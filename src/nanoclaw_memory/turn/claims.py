@@ -155,9 +155,9 @@ def contradicted(
 ) -> date | None:
     """Return the recorded day if exchanges or logs have the claim only on other days, else None."""
     known: list[date] = []
-    for one in exchanges:
-        if _share(claim, f"{one.user_message}\n{one.agent_response}") >= ENOUGH:
-            known.append(moment_of(one.timestamp).date())
+    for exchange in exchanges:
+        if _share(claim, f"{exchange.user_message}\n{exchange.agent_response}") >= ENOUGH:
+            known.append(moment_of(exchange.timestamp).date())
     known += [day for day, line in logs() if _share(claim, line) >= ENOUGH]
     if not known or claim.first is None or claim.last is None:
         return None

@@ -119,7 +119,7 @@ def label(entropy: float) -> str:
 
 def trend(measures: Sequence[Measure], now: float) -> str:
     """Return rising, falling or steady: the last three measures against the three before."""
-    values = [one.entropy for one in measures] + [now]
+    values = [measure.entropy for measure in measures] + [now]
     if len(values) < 4:
         return "steady"
     late, early = values[-3:], values[-6:-3]
@@ -130,10 +130,10 @@ def trend(measures: Sequence[Measure], now: float) -> str:
 def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
     """Return how long entropy has been high without a break; None if not long enough to report."""
     since: datetime | None = None
-    for one in reversed(measures):
-        if one.entropy < SUSTAINED_LEVEL:
+    for measure in reversed(measures):
+        if measure.entropy < SUSTAINED_LEVEL:
             break
-        since = moment_of(one.at)
+        since = moment_of(measure.at)
     span = now - since if since else timedelta(0)
     return span if span >= SUSTAINED_FOR else None
 

@@ -41,15 +41,19 @@ class Growth(Plugin):
     def session_start(self, moment: Moment) -> Answer:
         """Inject the lessons about answering in general: once per session, not with every message."""
         active = self.context.lessons.all(("active",), moment.scope.private)
-        general = [one for one in active if one.general]
+        general = [lesson for lesson in active if lesson.general]
         if not general:
             return Silence("no lesson is about answers in general")
         marks = self._marks(general)
-        chosen = sorted(_current(general, marks), key=lambda one: (one.id in marks, -one.seen, one.id))
+        chosen = sorted(
+            _current(general, marks), key=lambda lesson: (lesson.id in marks, -lesson.seen, lesson.id)
+        )
         chosen = chosen[: self.own.max_lessons]
         if not chosen:
             return Silence("every lesson about answers in general was superseded")
-        reasons = tuple(f"about answers in general, corrected {plural(one.seen, 'time')}" for one in chosen)
+        reasons = tuple(
+            f"about answers in general, corrected {plural(lesson.seen, 'time')}" for lesson in chosen
+        )
         lines = _lines(chosen, marks, moment.now.tzinfo)
         return Draft(blocks.GROWTH, lines, fence=FENCE, hits=len(chosen), reasons=reasons)
 
@@ -66,30 +70,32 @@ class Growth(Plugin):
         else:
             found = matching.match(message, active, cosines, reach, most)
         notes = (note,) if note else ()
-        marks = self._marks([one.lesson for one in found], self.context.recaller.asked)
-        kept = _current([one.lesson for one in found], marks)
-        found = sorted((one for one in found if one.lesson in kept), key=lambda one: one.lesson.id in marks)
+        marks = self._marks([match.lesson for match in found], self.context.recaller.asked)
+        kept = _current([match.lesson for match in found], marks)
+        found = sorted(
+            (match for match in found if match.lesson in kept), key=lambda match: match.lesson.id in marks
+        )
         if not found:
             return Silence("no lesson applies", notes)
         return Draft(
             blocks.GROWTH,
-            _lines([one.lesson for one in found], marks, moment.now.tzinfo),
+            _lines([match.lesson for match in found], marks, moment.now.tzinfo),
             fence=FENCE,
             hits=len(found),
             notes=notes,
             then=lambda: self._injected(found, message, moment),
-            reasons=tuple(f"score {one.score:.2f}: {one.why}" for one in found),
+            reasons=tuple(f"score {match.score:.2f}: {match.why}" for match in found),
         )
 
     def _marks(self, lessons: Sequence[Lesson], fresh: bool = False) -> dict[int, tuple[str, Newer]]:
         """Return the lessons that a later statement supersedes, with the mark and that statement."""
-        ids = [one.id for one in lessons]
+        ids = [lesson.id for lesson in lessons]
         return self.context.retrieval.overtaken("lessons", ids, fresh) if ids else {}
 
     def _injected(self, found: Sequence[matching.Match], message: str, moment: Moment) -> None:
         measures = self.context.turns.measures(moment.scope.session_id, 1)
         level = measures[-1].entropy if measures else 0.0
-        ids = [one.lesson.id for one in found]
+        ids = [match.lesson.id for match in found]
         self.context.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
 
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
@@ -138,7 +144,7 @@ class Growth(Plugin):
 
 def _current(lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]]) -> list[Lesson]:
     """Return the lessons that nothing supersedes."""
-    return [one for one in lessons if one.id not in marks or marks[one.id][0] != SUPERSEDED]
+    return [lesson for lesson in lessons if lesson.id not in marks or marks[lesson.id][0] != SUPERSEDED]
 
 
 def _lines(
@@ -146,10 +152,12 @@ def _lines(
 ) -> tuple[str, ...]:
     """Render each lesson with its day, and with the later statement on its subject if there is one."""
     lines = []
-    for one in lessons:
-        mark, newer = marks.get(one.id, ("", None))
-        dated = "; ".join(filter(None, (local_day(one.created_at, zone), newer.told(mark) if newer else "")))
-        lines.append(f"• {one.lesson} [{one.principle}] ({dated})")
+    for lesson in lessons:
+        mark, newer = marks.get(lesson.id, ("", None))
+        dated = "; ".join(
+            filter(None, (local_day(lesson.created_at, zone), newer.told(mark) if newer else ""))
+        )
+        lines.append(f"• {lesson.lesson} [{lesson.principle}] ({dated})")
     return tuple(lines)
 
 

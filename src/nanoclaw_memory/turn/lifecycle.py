@@ -96,8 +96,16 @@ class TurnLifecycle:
         turn, again = self._frozen(BLOCKS, lambda: self.pipeline.session_start(scope, now, beside()), Turn)
         if again:
             paid = [
-                Injection(one.plugin, len(one.lines), one.tokens, 0.0, one.silent, one.lines, "start")
-                for one in turn.explained
+                Injection(
+                    explanation.plugin,
+                    len(explanation.lines),
+                    explanation.tokens,
+                    0.0,
+                    explanation.silent,
+                    explanation.lines,
+                    "start",
+                )
+                for explanation in turn.explained
             ]
             self._attempt(lambda: self._record(scope, paid, {}))
         return turn
@@ -105,7 +113,9 @@ class TurnLifecycle:
     def boot(self, part: str, render: Callable[[], Boot]) -> Boot:
         """Return the boot context of a session, the same whenever it is asked for; record its tokens."""
         boot, _ = self._frozen(part, render, Boot)
-        read = tuple(InjectedLine(one.path, "read at every start") for one in boot.files if one.chars)
+        read = tuple(
+            InjectedLine(boot_file.path, "read at every start") for boot_file in boot.files if boot_file.chars
+        )
         injection = Injection("boot", len(read), boot.tokens, 0.0, lines=read, event="start")
         self._attempt(lambda: self._record(self.context.scope, [injection], {}))
         return boot
@@ -239,13 +249,13 @@ class TurnLifecycle:
     def _cleaned(self, given: Transcript) -> Transcript:
         """Return a host's transcript without our blocks, credentials and forgotten texts."""
         last = list(without_unkept(given.said))[-MAX_TURNS:]
-        found = [self._unforgotten(_plain(one.text)) for one in last]
+        found = [self._unforgotten(_plain(turn.text)) for turn in last]
         turns = (
-            replace(one, text=self._unforgotten(self._masked(kept.text)[0]).text)
-            for one, kept in zip(last, found, strict=True)
+            replace(turn, text=self._unforgotten(self._masked(kept.text)[0]).text)
+            for turn, kept in zip(last, found, strict=True)
             if not kept.withheld
         )
-        return replace(given, said=tuple(one for one in turns if one.text))
+        return replace(given, said=tuple(turn for turn in turns if turn.text))
 
     def session_end(self) -> tuple[PluginNote, ...]:
         """Notify the plugins that the session is over."""
@@ -267,7 +277,7 @@ class TurnLifecycle:
 
     def _record(self, scope: Scope, injections: Sequence[Injection], lines: Mapping[str, str]) -> None:
         """Record what the plugins did, and the fingerprints of the lines that the session received."""
-        rows = ({name: getattr(one, name) for name in _TELEMETRY} for one in injections)
+        rows = ({name: getattr(injection, name) for name in _TELEMETRY} for injection in injections)
         self.telemetry.record_all("turn", rows)
         turns = self.context.turns
         with turns.database.transaction():

@@ -52,7 +52,7 @@ class _Progress(msgspec.Struct):
         self.blocks = [block for _, block in given]
         self.skipped.sort(key=lambda note: place(note.plugin))
         both = sorted(zip(self.injections, self.nearly, strict=True), key=lambda pair: place(pair[0].plugin))
-        self.injections, self.nearly = [one for one, _ in both], [nearly for _, nearly in both]
+        self.injections, self.nearly = [injection for injection, _ in both], [nearly for _, nearly in both]
 
 
 class Pipeline:
@@ -253,8 +253,15 @@ class Pipeline:
 
 def _explained(progress: _Progress) -> tuple[Explanation, ...]:
     return tuple(
-        Explanation(one.plugin, one.tokens, one.ms, one.reason, one.lines, nearly[:NEARLY])
-        for one, nearly in zip(progress.injections, progress.nearly, strict=True)
+        Explanation(
+            injection.plugin,
+            injection.tokens,
+            injection.ms,
+            injection.reason,
+            injection.lines,
+            nearly[:NEARLY],
+        )
+        for injection, nearly in zip(progress.injections, progress.nearly, strict=True)
     )
 
 

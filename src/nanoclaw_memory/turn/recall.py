@@ -44,14 +44,18 @@ class RecallPlugin(Plugin):
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
         recalled = self.context.recaller.recall(message, moment)
-        own = [one for one in recalled.chosen if one.stored.source != SAID and not _steers(one)]
-        said = [one for one in recalled.said if not _steers(one, "shared")]
+        own = [
+            candidate
+            for candidate in recalled.chosen
+            if candidate.stored.source != SAID and not _steers(candidate)
+        ]
+        said = [candidate for candidate in recalled.said if not _steers(candidate, "shared")]
         chosen = [*own, *said]
         documents = self._documents(message, moment) if self.own.corpora else ()
         if not chosen and not documents:
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
-        texts = [_text(one, message) for one in chosen]
-        labels = [_label(one, moment, recalled.later(one)) for one in own]
+        texts = [_text(candidate, message) for candidate in chosen]
+        labels = [_label(candidate, moment, recalled.later(candidate)) for candidate in own]
         labels += [f"{IN_SHARED_CHAT} · {_label(one, moment, None)}" for one in said]
         return Draft(
             blocks.RECALLED,
@@ -62,12 +66,12 @@ class RecallPlugin(Plugin):
             hits=len(chosen) + len(documents),
             notes=recalled.notes,
             reasons=(
-                *(f"helps {one.score:.2f}; {_why(one)}" for one in chosen),
+                *(f"helps {candidate.score:.2f}; {_why(candidate)}" for candidate in chosen),
                 *(f"domain documents {hit.corpus}, {hit.why} {hit.score:.2f}" for hit in documents),
             ),
             statements=(*texts, *(hit.text for hit in documents)),
             nearly=recalled.nearly,
-            newer=tuple(body_of(one.newer.passage) if one.newer else "" for one in chosen),
+            newer=tuple(body_of(candidate.newer.passage) if candidate.newer else "" for candidate in chosen),
         )
 
     def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:
@@ -91,18 +95,18 @@ class RecallPlugin(Plugin):
         )
 
 
-def _steers(one: Candidate, origin: str = "") -> bool:
+def _steers(candidate: Candidate, origin: str = "") -> bool:
     """Return whether a text of an agent or others, or the name of its page, reads like an attack.
 
     Such entries were held or approved.
     """
-    passage, by = one.stored.passage, origin or one.stored.passage.origin
+    passage, by = candidate.stored.passage, origin or candidate.stored.passage.origin
     if passage.kind == "entry" or by in OWN:
         return False
     # imported here: a cold hook seldom has such a line
     from nanoclaw_memory.intake.suspicion import signs_of_attack
 
-    page = " ".join(re.findall(r"\w+", one.stored.path))
+    page = " ".join(re.findall(r"\w+", candidate.stored.path))
     return any(signs_of_attack(text, by) for text in (passage.text, page))
 
 
@@ -112,9 +116,9 @@ def _document(hit: Hit) -> str:
     )
 
 
-def _text(one: Candidate, message: str) -> str:
+def _text(candidate: Candidate, message: str) -> str:
     """Return the lines of a passage that say most, without label and list mark."""
-    passage = one.stored.passage
+    passage = candidate.stored.passage
     lines = snippet(body_of(passage), 1, message, MAX_LINE)[2].split("\n")
     return safe_line(
         masked("\n".join(_without_credential(line, passage.heading) for line in lines)), MAX_LINE
@@ -130,16 +134,16 @@ def _without_credential(line: str, heading: str) -> str:
     return pair["name"] + pair["sign"] + mask_fact(entity or heading, key.strip(), pair["value"])[0]
 
 
-def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
+def _label(candidate: Candidate, moment: Moment, newer: Newer | None) -> str:
     """Return a line's place, project and date, and the newer statement on its subject."""
-    passage = one.stored.passage
+    passage = candidate.stored.passage
     named = {"line": "log", "fact": "fact", "relation": "fact", "turn": passage.speaker}
-    place = named.get(passage.kind, one.stored.path)
+    place = named.get(passage.kind, candidate.stored.path)
     about = [passage.type, passage.origin] if passage.kind == "entry" else [place]
     about += ["agent"] if passage.origin == "agent" and passage.kind not in ("entry", "turn") else []
     trust = marks(passage.origin, (), passage.type in BEHAVIORAL and passage.origin == "agent")
     project = passage.project if passage.project != moment.scope.project else ""
-    mark = newer.told(one.mark) if newer else one.mark
+    mark = newer.told(candidate.mark) if newer else candidate.mark
     return label_of((*about, project, _when(passage), trust, mark))
 
 
@@ -147,7 +151,7 @@ def _when(passage: Passage) -> str:
     return passage.day or (f"by {passage.seen}" if passage.seen else "undated")
 
 
-def _why(one: Candidate) -> str:
+def _why(candidate: Candidate) -> str:
     return ", ".join(
-        f"{name} {value:.2f}" for name, value in one.parts.items() if value and name != "recency"
+        f"{name} {value:.2f}" for name, value in candidate.parts.items() if value and name != "recency"
     )

@@ -125,8 +125,8 @@ class Stability(Plugin):
     def _concepts(exchanges: list[Exchange]) -> set[str]:
         return {
             concept
-            for one in exchanges
-            for concept in entropy.concepts(f"{one.user_message}\n{one.agent_response}")
+            for exchange in exchanges
+            for concept in entropy.concepts(f"{exchange.user_message}\n{exchange.agent_response}")
         }
 
     def _entropy_line(self, level: float, measures: list[Measure]) -> str:
@@ -174,7 +174,7 @@ class Stability(Plugin):
         if unsure and judge and judge.probability("correction", exchange.user_message, asked) >= SURE:
             parts["correction"] = entropy.WEIGHTS["correction"]
         measures = self.context.turns.measures(exchange.session_id, LOOKED_BACK)
-        parts |= entropy.carried([one for one in measures if one.exchange_id != exchange.id])
+        parts |= entropy.carried([measure for measure in measures if measure.exchange_id != exchange.id])
         self.context.turns.put_measure(
             exchange.id, exchange.session_id, exchange.timestamp, entropy.total(parts), parts
         )
@@ -215,8 +215,8 @@ class Stability(Plugin):
             if sentence.endswith("?") or not claims.values(sentence):
                 continue
             records = self._records(sentence)
-            later = self.context.retrieval.overtaken_passages([one.id for one in records])
-            current = [body_of(one.passage) for one in records if one.id not in later]
+            later = self.context.retrieval.overtaken_passages([stored.id for stored in records])
+            current = [body_of(stored.passage) for stored in records if stored.id not in later]
             if found := claims.disagreement(sentence, current, exchange.user_message):
                 yield (
                     "contradiction",
@@ -232,7 +232,7 @@ class Stability(Plugin):
             found = self.context.retrieval.rank(question, gated=False).found
         except StoreError:
             return []
-        return [one.stored for one in found if one.stored.source != "exchanges"]
+        return [candidate.stored for candidate in found if candidate.stored.source != "exchanges"]
 
     def _candidates(self, claim: Claim, exchange: Exchange) -> list[Exchange]:
         now = self.context.clock.now()
@@ -244,7 +244,7 @@ class Stability(Plugin):
         reads.
         """
         texts = [exchange.user_message]
-        texts += [body_of(one.passage) for one in self._records(claim.text)]
+        texts += [body_of(stored.passage) for stored in self._records(claim.text)]
         texts += [f"{one.user_message}\n{one.agent_response}" for one in self._candidates(claim, exchange)]
         for name in ("MEMORY.md", "USER.md", "memory/active-context.md"):
             texts += self._file(name).splitlines()
@@ -290,7 +290,9 @@ def _repeated(signs: Sequence[Sign], before: Sequence[Exchange]) -> str:
     """
     again = Counter(sign.exchange_id for sign in signs if sign.kind == AGAIN)
     answers = Counter(
-        one.agent_response.strip().casefold() for one in before if len(one.agent_response) > SHORT
+        exchange.agent_response.strip().casefold()
+        for exchange in before
+        if len(exchange.agent_response) > SHORT
     )
     times = max([1 + count for count in again.values()] + [*answers.values(), 0])
     return f"the same was answered {times} times" if times >= REPEATED else ""

@@ -88,7 +88,7 @@ def _focus(group: Group) -> list[str]:
     if not group.has("continuity"):
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
-    own = [(said(one).text.split("\n")[0], len(one.topic.split()) > 1) for one in exchanges]
+    own = [(said(exchange).text.split("\n")[0], len(exchange.topic.split()) > 1) for exchange in exchanges]
     own = [(text, has_topic) for text, has_topic in own if tells(text)]
     telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
     return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
@@ -145,31 +145,31 @@ def _talk(group: Group) -> Iterator[_Sentence]:
         return
     since = stamp(group.clock.now() - timedelta(days=QUESTION_DAYS))
     project = group.scope.project if group.settings.projects.enabled else None
-    for one in reversed(group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project)):
-        day = day_of(one.timestamp[:10])
-        yield from (_Sentence(day, text, False) for text in sentences(one.agent_response[:MAX_TALK]))
+    for exchange in reversed(group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project)):
+        day = day_of(exchange.timestamp[:10])
+        yield from (_Sentence(day, text, False) for text in sentences(exchange.agent_response[:MAX_TALK]))
         yield from (
-            _Sentence(day, text, True) for text in sentences(said(one, teaches=False).text[:MAX_TALK])
+            _Sentence(day, text, True) for text in sentences(said(exchange, teaches=False).text[:MAX_TALK])
         )
 
 
 def _answers(group: Group) -> Iterator[tuple[date, Features]]:
     """Yield statements from conversations, without an agent's denials that it knows an answer."""
-    for one in _talk(group):
-        own = features(one.text)
+    for sentence in _talk(group):
+        own = features(sentence.text)
         if (
-            not one.text.endswith("?")
-            and not _CALLED_OPEN.match(one.text)
-            and (one.by_person or not own.negated)
+            not sentence.text.endswith("?")
+            and not _CALLED_OPEN.match(sentence.text)
+            and (sentence.by_person or not own.negated)
         ):
-            yield one.day, own
+            yield sentence.day, own
 
 
 def _called_open(group: Group) -> Iterator[_Sentence]:
     """Yield what the person called an open question."""
-    for one in _talk(group):
-        if one.by_person and (match := _CALLED_OPEN.match(one.text)):
-            yield replace(one, text=match["what"])
+    for sentence in _talk(group):
+        if sentence.by_person and (match := _CALLED_OPEN.match(sentence.text)):
+            yield replace(sentence, text=match["what"])
 
 
 def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]]:

@@ -62,7 +62,7 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
     if calls.writer is None or not group.has("continuity"):
         return JobResult()
     last, messages = _unread(group)
-    texts = [f"[{one.exchange.timestamp[:10]}] {one.text}" for one in messages]
+    texts = [f"[{own_message.exchange.timestamp[:10]}] {own_message.text}" for own_message in messages]
     if dry_run:
         return JobResult(len(messages), (f"would send {calls.estimate(texts)}",) if messages else ())
     changed, notes = 0, []
@@ -87,11 +87,15 @@ def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
     """Return the last exchange examined, and the messages with something to read."""
     found = group.exchanges.after(int(note_of(group.graph.db, "graph_state", _READ) or 0), MOST_READ)
     messages = [
-        _OwnMessage(one, text)
-        for one in found
-        if one.origin in ("owner", "user") and (text := one_line(said(one, teaches=False).lines))
+        _OwnMessage(exchange, text)
+        for exchange in found
+        if exchange.origin in ("owner", "user") and (text := one_line(said(exchange, teaches=False).lines))
     ]
-    telling = [one for one in messages if len(words(one.text)) >= LEAST_WORDS and _states_something(one.text)]
+    telling = [
+        own_message
+        for own_message in messages
+        if len(words(own_message.text)) >= LEAST_WORDS and _states_something(own_message.text)
+    ]
     return (found[-1].id if found else 0), telling
 
 

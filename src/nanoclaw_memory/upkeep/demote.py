@@ -45,10 +45,10 @@ def demote(group: Group, text: str) -> int:
     if not group.has("entries"):
         return 0
     waiting = group.proposals.listed("open", "promotion")
-    promotions = [one for one in waiting if one.payload["file"] == "MEMORY.md"]
-    leaving = {str(one.payload["text"]) for one in group.proposals.listed("open", "demotion")}
+    promotions = [proposal for proposal in waiting if proposal.payload["file"] == "MEMORY.md"]
+    leaving = {str(proposal.payload["text"]) for proposal in group.proposals.listed("open", "demotion")}
     replaced = {
-        str(one.payload.get("replaces", "")) for one in promotions
+        str(proposal.payload.get("replaces", "")) for proposal in promotions
     }  # demoted before the promotions are accepted
     items = pages.items(text)
     after = _size_after(text, promotions, [item for item in items if pages.item_text(item) in leaving])
@@ -79,9 +79,11 @@ def demote(group: Group, text: str) -> int:
 def _size_after(text: str, promotions: list[Proposal], leaving: list[LogBlock]) -> Size:
     """Return the page's size once every proposal is accepted."""
     now = size_of(text)
-    come = [one for one in promotions if not one.payload.get("replaces")]
-    more = sum(len(str(one.payload["text"]).encode()) + 4 for one in promotions)
-    more -= sum(len(str(one.payload["replaces"]).encode()) for one in promotions if one not in come)
+    come = [proposal for proposal in promotions if not proposal.payload.get("replaces")]
+    more = sum(len(str(proposal.payload["text"]).encode()) + 4 for proposal in promotions)
+    more -= sum(
+        len(str(proposal.payload["replaces"]).encode()) for proposal in promotions if proposal not in come
+    )
     less = sum(_bytes(item) for item in leaving)
     lines = now.lines + len(come) - sum(len(item.lines) for item in leaving)
     return Size(now.bytes + more - less, lines)
@@ -94,7 +96,9 @@ def _bytes(item: LogBlock) -> int:
 def _cheapest(group: Group, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
     """Return the items with their value by importance, age and use; least first."""
     accepted = group.proposals.listed("accepted", "promotion")
-    importance = {str(one.payload["text"]): float(one.payload["importance"]) for one in accepted}
+    importance = {
+        str(proposal.payload["text"]): float(proposal.payload["importance"]) for proposal in accepted
+    }
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     weighed = []
     for item in items:

@@ -79,7 +79,7 @@ def check_home(group: Group) -> Iterator[Finding]:
     except FileProblem as error:
         yield Finding("warning", error.message, error.hint)
     if group.scope.private and group.scope.group == MAIN_GROUP and (old := old_files(group.home, root)):
-        names = ", ".join(one.source.relative_to(root).as_posix() for one in old[:3])
+        names = ", ".join(old_file.source.relative_to(root).as_posix() for old_file in old[:3])
         left = f"{plural(len(old), 'file')} of a NanoClaw version 1 that nobody reads: {names}"
         yield Finding("warning", left, f"nanoclaw-memory import nanoclaw {root}")
     for problem in group.page_problems() if group.scope.private else ():

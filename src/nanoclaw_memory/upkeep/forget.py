@@ -292,7 +292,9 @@ class Forgetting:
     # ---- the report ----
 
     def _pages(self, changes: Sequence[PageChange], removed: bool) -> tuple[ForgottenPage, ...]:
-        return tuple(ForgottenPage(one.relative, len(one.gone), one.diff, removed) for one in changes)
+        return tuple(
+            ForgottenPage(change.relative, len(change.gone), change.diff, removed) for change in changes
+        )
 
     def _result(
         self, pages: tuple[ForgottenPage, ...], counts: dict[str, int], dry_run: bool = False

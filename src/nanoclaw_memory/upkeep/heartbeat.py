@@ -79,8 +79,8 @@ def _upkeep(group: Group) -> _State:
     ran = run_history.read(group.data).jobs
     if not ran:
         return _State(False, "never ran", "nanoclaw-memory upkeep")
-    failed = [name for name, one in ran.items() if one.error]
-    last = max(one.at for one in ran.values())
+    failed = [name for name, last_run in ran.items() if last_run.error]
+    last = max(last_run.at for last_run in ran.values())
     days = (group.clock.now() - moment_of(last)).days
     says = f"last run {last[:10]}, {len(ran)} of {len(JOBS)} jobs" + (
         f"; failed: {', '.join(failed)}" if failed else ""

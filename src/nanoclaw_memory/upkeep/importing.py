@@ -56,12 +56,12 @@ class EntryImport:
 
     def run(self, found: Imports, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
         """Import all entries and return a report; the audit log gets one line for the whole import."""
-        for one in counted("entries looked at" if self.dry_run else "entries", found.entries):
-            self.types[one.type] += 1
+        for imported in counted("entries looked at" if self.dry_run else "entries", found.entries):
+            self.types[imported.type] += 1
             try:
-                self.counts[self._import(one)] += 1
+                self.counts[self._import(imported)] += 1
             except Refused as error:
-                found.skip(one.source, error.message)
+                found.skip(imported.source, error.message)
         stored = self.counts["stored"] + self.counts["held"]
         if not self.dry_run and (stored or relations or conversations):
             named = FORGOTTEN if self._ledger.intake.forgets(source) else source
@@ -81,21 +81,25 @@ class EntryImport:
             placed=tuple(self.placed),
         )
 
-    def _import(self, one: ImportedEntry) -> str:
+    def _import(self, imported: ImportedEntry) -> str:
         """Import one text, unless it was ever stored; return stored, held or known."""
         now = self._ledger.clock.now()
-        draft = rules.draft(one.content, one.type, now=now, tags=one.tags, priority=one.priority)
+        draft = rules.draft(
+            imported.content, imported.type, now=now, tags=imported.tags, priority=imported.priority
+        )
         text = self._ledger.intake.masked(draft.content).text  # the form in which it would have been stored
-        key = (one.type, statements.text_key(text))
-        removed = (one.type, fingerprint(text)) in self._removed
-        if removed or key in self._replaced or self._entries.knows(one.type, text):
+        key = (imported.type, statements.text_key(text))
+        removed = (imported.type, fingerprint(text)) in self._removed
+        if removed or key in self._replaced or self._entries.knows(imported.type, text):
             return "known"
         if self.dry_run:
             self._replaced.add(key)
-            self.placed.append(f"{one.source}: {one.type}: {text}")
+            self.placed.append(f"{imported.source}: {imported.type}: {text}")
             return "stored"
         try:
-            done = self._entries.admission.admit(draft, source=one.source, limited=False, origin=one.origin)
+            done = self._entries.admission.admit(
+                draft, source=imported.source, limited=False, origin=imported.origin
+            )
         except Refused:  # rejected in review, or forgotten
             return "known"
         return "known" if done.deduplicated else "held" if done.status == "held" else "stored"
@@ -119,11 +123,11 @@ def migrate_files(
 def undo_migration(entries: Entries, dry_run: bool) -> BroughtIn:
     """Remove what migrations stored and nobody has changed or replaced since; it can be migrated again."""
     migrated = [
-        one.id
-        for one in entries.ledger.table.all(Filter(entries.ledger.moment(), statuses=("active", "held")))
-        if _is_memory(one.provenance.source.rpartition(":")[0])
-        and not one.supersedes
-        and one.updated_at == one.provenance.timestamp
+        entry.id
+        for entry in entries.ledger.table.all(Filter(entries.ledger.moment(), statuses=("active", "held")))
+        if _is_memory(entry.provenance.source.rpartition(":")[0])
+        and not entry.supersedes
+        and entry.updated_at == entry.provenance.timestamp
     ]
     for entry_id in () if dry_run else migrated:
         entries.remove(entry_id, "undo")
@@ -136,9 +140,9 @@ def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
     lost = {kind: domains.lost(kind) for kind in rules.TYPES}
     found = Imports(
         [
-            ImportedEntry(kind, one.text, f"{domain_path(kind)}:{one.line}", (), one.priority, one.origin)
+            ImportedEntry(kind, line.text, f"{domain_path(kind)}:{line.line}", (), line.priority, line.origin)
             for kind, lines in lost.items()
-            for one in lines
+            for line in lines
         ]
     )
     done = EntryImport(entries, dry_run).run(found, "memory/domains")
@@ -168,7 +172,7 @@ def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> Brought
     """Import an export of another memory; everything has the origin `import` and its source."""
     found = read_export(kind, path)  # read whole: nothing of a truncated file is imported
     relations = sum(
-        _relate(group.graph, one, found, dry_run) for one in counted("relations", found.relations)
+        _relate(group.graph, relation, found, dry_run) for relation in counted("relations", found.relations)
     )
     conversations = _archive_all(group, found.conversations, dry_run)
     return EntryImport(group.entries, dry_run).run(found, f"{kind}: {path.name}", relations, conversations)
@@ -185,17 +189,17 @@ def import_triples(group: Group, path: Path, dry_run: bool) -> BroughtIn:
     return replace(NOTHING, known=done.known, relations=count, unplaced=done.problems)
 
 
-def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_run: bool) -> bool:
+def _relate(graph: KnowledgeGraph, relation: ImportedRelation, found: Imports, dry_run: bool) -> bool:
     """Store a relation; return whether it is new."""
     if dry_run:
-        known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
-        return not any(row.names[1] == fold(one.object) and not row.item.valid_to for row in known)
+        known = graph.relations.line([fold(relation.subject)], slot_of(relation.predicate))
+        return not any(row.names[1] == fold(relation.object) and not row.item.valid_to for row in known)
     try:
-        origin = Origin(f"import {one.source}", by="import")
-        new = NewRelation(subject=one.subject, predicate=one.predicate, object=one.object)
+        origin = Origin(f"import {relation.source}", by="import")
+        new = NewRelation(subject=relation.subject, predicate=relation.predicate, object=relation.object)
         return graph.writer.relate(new, origin).created
     except Refused as error:
-        found.skip(one.source, error.message)
+        found.skip(relation.source, error.message)
         return False
 
 
@@ -206,6 +210,6 @@ def _archive_all(group: Group, conversations: Sequence[Transcript], dry_run: boo
         known.setdefault(part.session_id, []).append(part)
     act = unarchived if dry_run else archive
     return sum(
-        bool(act(home, name, one, group.clock, group.intake, known))
-        for one in counted("conversations", conversations)
+        bool(act(home, name, transcript, group.clock, group.intake, known))
+        for transcript in counted("conversations", conversations)
     )

@@ -98,15 +98,15 @@ def _proposals(group: Group) -> Iterator[Finding]:
         status: group.proposals.listed(status) if group.has("entries") else []
         for status in ("open", "accepted", "rejected")
     }
-    every = [one for rows in found.values() for one in rows]
+    every = [proposal for rows in found.values() for proposal in rows]
     if not every:
         yield Finding("note", "upkeep has proposed nothing yet", f"{_RUN} promote")
         return
     counts = ", ".join(f"{len(rows)} {status}" for status, rows in found.items())
-    decided = max((one.decided_at or "" for one in every), default="")
+    decided = max((proposal.decided_at or "" for proposal in every), default="")
     level = "warning" if found["open"] and not decided and len(found["open"]) >= 10 else "ok"
     when = f", last decided on {decided[:10]}" if decided else ", none was ever decided"
-    last = max(one.created_at for one in every)
+    last = max(proposal.created_at for proposal in every)
     yield Finding(level, f"proposals: {counts}; last made on {last[:10]}{when}", "nanoclaw-memory review")
 
 

@@ -113,7 +113,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return self.table.head() == (state.table, state.cursor)
 
     def _reported(self, state: MirrorState, problems: tuple[str, ...]) -> Mirrored:
-        found = (one.problem for one in state.pages.values() if one.problem)
+        found = (page_state.problem for page_state in state.pages.values() if page_state.problem)
         return Mirrored(problems=(*problems, *found))
 
     def _files(self) -> tuple[dict[str, FileStat], tuple[str, ...]]:
@@ -185,7 +185,10 @@ class _Synchronisation:
             state.cursor = last if last == cursor + self.puts else cursor
         finally:
             self.mirror.save(state)
-        problems = (*self.problems, *(one.problem for one in state.pages.values() if one.problem))
+        problems = (
+            *self.problems,
+            *(page_state.problem for page_state in state.pages.values() if page_state.problem),
+        )
         return Mirrored(**self.counts, conflicts=tuple(self.conflicts), problems=problems)
 
     def _is_meant(self, path: str) -> bool:

@@ -189,9 +189,9 @@ def versions(group: Group, relative: str) -> list[PageVersion]:
     if (table := group.page_table(relative)) is not None:
         rows = PageTable(table[0]).versions(table[1])
         return [
-            PageVersion(f"v{one.version}", later.saved_at, len(one.text.encode()))
-            for later, one in pairwise(rows)
-            if one.text is not None
+            PageVersion(f"v{row.version}", later.saved_at, len(row.text.encode()))
+            for later, row in pairwise(rows)
+            if row.text is not None
         ]
     found = sorted(_version_files(group, relative).items(), reverse=True)
     return [PageVersion(name, _until(name), path.stat().st_size) for name, path in found]
@@ -200,7 +200,7 @@ def versions(group: Group, relative: str) -> list[PageVersion]:
 def version(group: Group, relative: str, name: str) -> str:
     """Return the text of one version."""
     if (table := group.page_table(relative)) is not None:
-        known = {f"v{one.version}": one.text for one in PageTable(table[0]).versions(table[1])}
+        known = {f"v{row.version}": row.text for row in PageTable(table[0]).versions(table[1])}
         if (text := known.get(name)) is None:
             raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
         return text

@@ -39,9 +39,11 @@ def open_proposals(group: Group) -> list[Proposal]:
     with suppress(StoreError):  # a read-only home lists what it has
         for own in group.private_and_shared("facts"):
             propose_held(own)
-    found = [one for own in group.private_and_shared("entries") for one in own.proposals.listed("open")]
+    found = [
+        proposal for own in group.private_and_shared("entries") for proposal in own.proposals.listed("open")
+    ]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
-    return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
+    return sorted(found, key=lambda proposal: (order.get(proposal.kind, 3), STEERING not in proposal.why))
 
 
 def count_open(group: Group) -> int:
@@ -202,7 +204,7 @@ def _undo_page(group: Group, proposal: Proposal) -> None:
     payload = proposal.payload
     page, line, old = (str(payload.get(name, "")) for name in ("file", "text", "replaces"))
     demoted = proposal.kind == "demotion"
-    kept = [pages.version(group, page, one.name) for one in pages.versions(group, page)]
+    kept = [pages.version(group, page, version.name) for version in pages.versions(group, page)]
 
     def change(now: str) -> str:
         for before in kept:
@@ -316,11 +318,16 @@ def write_page(group: Group) -> None:
         path.unlink(missing_ok=True)
         return
     sections = ["# Proposals\n\nDecide with `ncm review`.\n"]
-    for one in found:
-        diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
-        about = {"Why": one.why, "From": one.source, "Said by": one.origin, "If accepted": one.effect}
+    for proposal in found:
+        diff = "\n".join(f"    {line}" for line in proposal.diff.split("\n"))
+        about = {
+            "Why": proposal.why,
+            "From": proposal.source,
+            "Said by": proposal.origin,
+            "If accepted": proposal.effect,
+        }
         told = "".join(f"{name}: {value}\n" for name, value in about.items() if value)
-        sections.append(f"## {one.id} ({one.kind})\n\n{told}\n{diff}\n")
+        sections.append(f"## {proposal.id} ({proposal.kind})\n\n{told}\n{diff}\n")
     text = "\n".join(sections)
     if pages.read_or_empty(path) != text:
         replace_text(path, text, durable=False)

@@ -149,9 +149,9 @@ def _decided(
             notes.append(problem)
             break
         fresh = {
-            asked[one.pair - 1].mark: _presentable(one)
-            for one in rows
-            if one is not None and 1 <= one.pair <= len(asked)
+            asked[verdict.pair - 1].mark: _presentable(verdict)
+            for verdict in rows
+            if verdict is not None and 1 <= verdict.pair <= len(asked)
         }
         _keep(group, fresh)
         verdicts |= fresh
@@ -177,7 +177,13 @@ def _keep(group: Group, verdicts: dict[str, _Verdict]) -> None:
             "INSERT INTO verdicts (pair, verdict, reason, model, at)"
             " VALUES (:pair, :verdict, :reason, :model, :at) ON CONFLICT (pair) DO NOTHING",
             (
-                {"pair": mark, "verdict": one.verdict, "reason": one.reason, "model": model, "at": now}
-                for mark, one in verdicts.items()
+                {
+                    "pair": mark,
+                    "verdict": verdict.verdict,
+                    "reason": verdict.reason,
+                    "model": model,
+                    "at": now,
+                }
+                for mark, verdict in verdicts.items()
             ),
         )

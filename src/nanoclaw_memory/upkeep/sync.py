@@ -77,7 +77,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
             "copy sync.key from the machine that exported it" if foreign else "give what ncm export wrote",
         )
     state = _load(group)
-    done = MergedIn(problems=tuple(one for found in worlds.values() for one in found.problems))
+    done = MergedIn(problems=tuple(problem for found in worlds.values() for problem in found.problems))
     for world, store in _stores(group, [world for world, found in worlds.items() if found.signed]):
         done = _WorldImport(group, world, store, state, worlds[world]).run(done)
     if done.added.get("tombstones"):
@@ -104,10 +104,10 @@ def _exported(
     records = {}
     for name, row in rows.items():
         versions = [row.record, *found.records[kind].get(name, ())]
-        records[name] = merge(without_removed(one, gone) for one in versions)
+        records[name] = merge(without_removed(version, gone) for version in versions)
     for name, versions in found.records[kind].items():
         if name not in records and name not in gone and name not in dropped:
-            records[name] = merge(without_removed(one, gone) for one in versions)
+            records[name] = merge(without_removed(version, gone) for version in versions)
     return records
 
 
@@ -133,7 +133,7 @@ def _removed_ids(
 
 def _removals(removed: Ids) -> dict[str, RemovalRecord]:
     gone = (RemovalRecord(kind=kind, removed=name) for kind, names in removed.items() for name in names)
-    return {id_of("removed", one): one for one in gone}
+    return {id_of("removed", removal_record): removal_record for removal_record in gone}
 
 
 # ---- import ----
@@ -206,7 +206,7 @@ class _WorldImport:
 
     def _gone(self, kind: str) -> set[str]:
         """Return the ids of a kind that were deleted on purpose, on any machine."""
-        every = (one for versions in self.found.records["removed"].values() for one in versions)
+        every = (version for versions in self.found.records["removed"].values() for version in versions)
         return {one.removed for one in every if one.kind == kind}
 
     def _new_removals(self, kind: str) -> set[str]:
@@ -339,20 +339,22 @@ class _WorldImport:
         own = self.group.settings.graph
         found = [
             *(
-                one
+                proposal
                 for kind in ("facts", "relations")
-                for one in conflicting_values(self._merged(kind), own, self.world)
+                for proposal in conflicting_values(self._merged(kind), own, self.world)
             ),
             *conflicting_successors(self._merged("entries"), self.world),
         ]
         gone = self._gone("proposals")
-        new = {id_of("proposals", one): one for one in found}
+        new = {id_of("proposals", proposal): proposal for proposal in found}
         new = {
-            name: one for name, one in new.items() if name not in self.rows["proposals"] and name not in gone
+            name: proposal
+            for name, proposal in new.items()
+            if name not in self.rows["proposals"] and name not in gone
         }
-        for name, one in new.items():
-            self._put("proposals", name, one)
-        return [one.id for one in new.values()]
+        for name, proposal in new.items():
+            self._put("proposals", name, proposal)
+        return [proposal.id for proposal in new.values()]
 
     def _merged(self, kind: str) -> ImportedRows:
         known = self.state.known.get(f"{self.world}/{kind}", set())
@@ -377,9 +379,9 @@ class _WorldImport:
             for name in self.new["lessons"]
             if self.rows["lessons"][name].record.state != "candidate"
         }
-        for one in self.own.proposals.listed("open", "lesson") if decided else ():
-            if one.payload.get("lesson") in decided and "file" not in one.payload:
-                self.own.proposals.take_back(one.id)
+        for proposal in self.own.proposals.listed("open", "lesson") if decided else ():
+            if proposal.payload.get("lesson") in decided and "file" not in proposal.payload:
+                self.own.proposals.take_back(proposal.id)
 
     def _render(self) -> None:
         """Write the domain files of entries that were added or changed."""

@@ -44,7 +44,11 @@ class OldFile(msgspec.Struct, frozen=True):
 
 def old_files(home: Home, tree: Path) -> list[OldFile]:
     """Return what an old tree has that this home lacks; the home itself may be that tree."""
-    return [one for one in _listed(home, tree) if one.source != one.target and one.is_new()]
+    return [
+        old_file
+        for old_file in _listed(home, tree)
+        if old_file.source != old_file.target and old_file.is_new()
+    ]
 
 
 def _listed(home: Home, tree: Path) -> Iterator[OldFile]:
@@ -71,14 +75,14 @@ def import_tree(group: Group, tree: Path, dry_run: bool) -> BroughtIn:
     here = tree.resolve() == group.home.root.resolve()
     kept = [] if dry_run or here else list(_copy_state(group.home, tree))
     problems = []
-    for one in found:
+    for old_file in found:
         try:
-            check_group(one.group)
+            check_group(old_file.group)
             if not dry_run:
-                _copy(group, one)
+                _copy(group, old_file)
         except (FileProblem, InvalidValue) as error:
-            problems.append(f"{one.source}: {error.message}")
-    pages = sum(one.is_page for one in found)
+            problems.append(f"{old_file.source}: {error.message}")
+    pages = sum(old_file.is_page for old_file in found)
     return replace(
         NOTHING,
         conversations=len(found) - pages,
@@ -88,14 +92,14 @@ def import_tree(group: Group, tree: Path, dry_run: bool) -> BroughtIn:
     )
 
 
-def _copy(group: Group, one: OldFile) -> None:
+def _copy(group: Group, old_file: OldFile) -> None:
     """Write a file, masked like everything that is imported; a page is appended to an existing one."""
-    if not group.home.workspace(one.group).is_dir():
-        initialise(group.home, one.group, group.today)
-    text = group.host.intake(one.group).talk(read_text(one.source), "import").text
-    before = _text(one.target) if one.is_page else ""
-    make_folder(one.target.parent)
-    replace_text(one.target, f"{before.rstrip()}\n\n{text}" if without_starter(before).strip() else text)
+    if not group.home.workspace(old_file.group).is_dir():
+        initialise(group.home, old_file.group, group.today)
+    text = group.host.intake(old_file.group).talk(read_text(old_file.source), "import").text
+    before = _text(old_file.target) if old_file.is_page else ""
+    make_folder(old_file.target.parent)
+    replace_text(old_file.target, f"{before.rstrip()}\n\n{text}" if without_starter(before).strip() else text)
 
 
 def _copy_state(home: Home, tree: Path) -> Iterator[str]:

@@ -147,7 +147,7 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
 
 
 def typed_label(text: str) -> tuple[str, str, float | None]:
-    """A text without the `[decision|i=0.9]` that it begins with, its tag and importance; other labels stay text."""
+    """Return a text without its leading `[decision|i=0.9]`, its tag and importance; other labels stay text."""
     bullet = _BULLET.match(text)
     rest = bullet["rest"] if bullet else text
     label = _LABEL.match(rest)
