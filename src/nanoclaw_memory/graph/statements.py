@@ -48,11 +48,11 @@ class StatementSource(msgspec.Struct, frozen=True):
 
 
 def _exchange(row: Row, now: str) -> Statement:
-    from nanoclaw_memory.intake.own_words import read
+    from nanoclaw_memory.intake.own_words import read, stated
 
     number, message, at, project, origin, foreign = row
     # As for a lesson: what a text behind a colon or in quotation marks states is not what the person says.
-    own = read(message, known=line_numbers(foreign)).text if origin in OWN else ""
+    own = stated(read(message, known=line_numbers(foreign)).text) if origin in OWN else ""
     return Statement(
         path=f"exchanges/{number}", text=own, moment=at, origin=origin, project=project, talk=True
     )
