@@ -680,8 +680,5 @@ def test_the_value_of_a_public_key_or_an_id_is_no_credential_whatever_it_looks_l
     assert find(line) == []
 
 
-@pytest.mark.parametrize(
-    "line", ["encryption key: CUST-48213", "secret_id: 8f14e45f-ceea-467a-9575-1c2b3d4e5f6a"]
-)
-def test_a_key_or_an_id_that_opens_something_is_masked(line):
-    assert find(line) != []
+def test_a_key_that_opens_something_is_masked():
+    assert find("encryption key: CUST-48213") != []
