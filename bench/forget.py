@@ -32,7 +32,7 @@ def forgotten(memory: Memory, count: int) -> None:
 
     made = random.Random(7)
     texts = [f"{' '.join(made.choices(WORDS, k=made.randint(2, 11)))} {number}" for number in range(count)]
-    memory.group.intake.forget(Phrases.asked(*texts), (), "bench", "2026-01-01T00:00:00.000Z")
+    memory.group.intake.forget(Phrases.of_request(*texts), (), "bench", "2026-01-01T00:00:00.000Z")
 
 
 def row(name: str, prepare: Callable[[Memory], object], runs: int) -> list[object]:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from measure import table
-from nanoclaw_memory.caches import Kept
+from nanoclaw_memory.caches import BoundedCache
 from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.providers.local import LocalEmbedder
 from nanoclaw_memory.providers.models import embedder
@@ -155,7 +155,7 @@ def copy_up_to(size: int, root: Any, passages: Passages, vectors: Any) -> None:
 
 
 def searched(passages: Passages, chain: Chain, questions: list[str], root: Any) -> list[list[object]]:
-    passage_search._KEPT = Kept(0)  # a question that nobody asked before
+    passage_search._KEPT = BoundedCache(0)  # a question that nobody asked before
     index = Index(passages, Path("lock"), lambda: (), Chunking(), lambda: chain)
     searcher = Searcher(still(index), 30)
     rows: list[list[object]] = []

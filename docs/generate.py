@@ -54,11 +54,11 @@ def settings_page() -> str:
         rows.append(
             f"| `{leaf.path}` | {type_name(leaf)} | `{default}` | `{leaf.variable}` | {leaf.description} |"
         )
-    intro = """Every setting of `nanoclaw.json`, the file in the home that contains them. Precedence:
-`--set KEY=VALUE`, then the environment variable, then a project's `nanoclaw.json`, then the home's, then the
-default. `${VAR}` and `${VAR:-default}` are expanded. A project file may set only `memory.*`, `graph.*` and
-`plugins.entries.*`: no endpoints, keys, paths or privacy. `ncm config show` prints where each value comes from,
-`ncm config get KEY` reads one, `ncm config set KEY VALUE` changes one.
+    intro = """The settings are in `nanoclaw.json` in the home. The first of these that has a value counts:
+`--set KEY=VALUE`, the environment variable, a project's `nanoclaw.json`, the home's, the default. `${VAR}` and
+`${VAR:-default}` are expanded. A project's file may set only `memory.*`, `graph.*` and `plugins.entries.*`: no
+endpoints, keys, paths or privacy. `ncm config show` prints where each value comes from, `ncm config get KEY` reads
+one, `ncm config set KEY VALUE` changes one.
 
 ```console
 $ ncm config set user.timezone Europe/Berlin

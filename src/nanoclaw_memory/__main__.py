@@ -1,4 +1,4 @@
-"""The program `nanoclaw-memory`: the command line, whose parser a plain hook or MCP server skips."""
+"""The entry point `nanoclaw-memory`: the command line, or a hook or MCP server without its parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nanoclaw_memory.patterns import kept_imports
 
 def main() -> None:
     """Answer a hook, serve an MCP client, or run the command line."""
-    gc.disable()  # nothing of what is imported is garbage
+    gc.disable()  # nothing that imports allocate is garbage
     request = shim.parse(sys.argv[1:])
     if request is not None and request.kind == "hook":
         import_without("pathlib", "msgspec", "json")
@@ -38,22 +38,22 @@ def main() -> None:
 
 
 class _Later(ModuleType):
-    """A module that is imported when something of it is used for the first time, but for its stand-ins."""
+    """A module that is imported when a missing attribute of its stand-in is first used."""
 
     def __getattr__(self, name: str) -> object:
-        if name == "__path__":  # `from … import` asks
+        if name == "__path__":  # asked by `from … import`
             raise AttributeError(name)
         self.leave()
         return getattr(importlib.import_module(self.__name__), name)
 
     def leave(self) -> None:
-        """Let the real one be imported."""
+        """Allow the real module to be imported."""
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
 
 
 def _real(module: str, name: str) -> Callable[..., Any]:
-    """A function of a module that is imported when it is called."""
+    """Return a function of a module that is imported when it is called."""
     return lambda *args: getattr(importlib.import_module(module), name)(*args)
 
 
@@ -61,7 +61,8 @@ def _cleandoc(text: str) -> str:
     return _real("inspect", "cleandoc")(text) if "\n" in text else text.strip()
 
 
-# Modules that others import for little, and that cost a hook 17 ms and a command 30; with what these use at once.
+# Modules that others import for little, and that cost a hook 17 ms and a command 30; with stand-ins for what is used
+# at once.
 _LATER: dict[str, dict[str, Any]] = {
     "ast": {},
     "gettext": {"gettext": str, "ngettext": lambda one, many, count: one if count == 1 else many},
@@ -69,16 +70,16 @@ _LATER: dict[str, dict[str, Any]] = {
     "ipaddress": {},
     "linecache": {},
     "msgspec.inspect": {},
-    "platform": {"system": lambda: os.uname().sysname},  # `uuid` asks
+    "platform": {"system": lambda: os.uname().sysname},  # for `uuid`
     "textwrap": {},
     "tokenize": {},
     "urllib.parse": {"quote_from_bytes": _real("urllib.parse", "quote_from_bytes")},
 }
-_NEVER = "typing_extensions"  # msgspec does without
+_NEVER = "typing_extensions"  # msgspec works without it
 
 
 def import_without(*names: str) -> None:
-    """Import modules without what they seldom need: it is imported when it is used."""
+    """Import modules with stand-ins for their rarely used dependencies."""
     later = [_Later(name) for name in _LATER if name not in sys.modules]
     for one in later:
         sys.modules[one.__name__] = one

@@ -1,9 +1,9 @@
-"""Results that functions keep between calls, each up to a bound in bytes; `status` shows what they take."""
+"""Caches of function results, each bounded in bytes; `status` shows their sizes."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 _MISSING: Any = object()
 _PLAIN = frozenset((str, int, bool, float, type(None)))
-_kept: list[Kept] = []
+_kept: list[BoundedCache] = []
 
 
-class Kept:
-    """Results by what they are of: those used lately, and those used before them, which go first."""
+class BoundedCache:
+    """A cache with two generations: recently used results, and older ones, which are dropped first."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -28,7 +28,7 @@ class Kept:
         _kept.append(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """What is kept of this, which is then used lately."""
+        """Return a cached result and mark it as recently used."""
         found = self.lately.get(key, _MISSING)
         if found is _MISSING:
             found = self.before.get(key, _MISSING)
@@ -37,8 +37,13 @@ class Kept:
             self.put(key, found)
         return found
 
+    def several(self, keys: Sequence[Any]) -> list[Any]:
+        """The same of each of these; None for what is not kept."""
+        found = map(self.lately.get, keys)
+        return [self.get(key) if one is None else one for key, one in zip(keys, found, strict=True)]
+
     def put(self, key: Any, value: Any) -> None:
-        """Keep a result, if it is not too large."""
+        """Store a result, if it is not too large."""
         size = _size(key) + _size(value)
         if size > self.most // 2:
             return
@@ -48,20 +53,20 @@ class Kept:
         self.sizes[0] += size
 
     def age(self) -> None:
-        """Let go what was not used since the last time."""
+        """Drop what was not used since the last call."""
         self.before, self.lately, self.sizes = self.lately, {}, [0, self.sizes[0]]
 
 
 def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Keep the results of a function of texts, as many as fit into so many bytes."""
+    """Cache the results of a function of texts, up to a number of bytes."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        kept = Kept(most)
+        kept = BoundedCache(most)
 
         @wraps(function)
         def cached(*args: P.args, **kwargs: P.kwargs) -> T:
             key = (args, *kwargs.items()) if kwargs else args
-            found = kept.lately.get(key, _MISSING)  # most are found so, without a call
+            found = kept.lately.get(key, _MISSING)  # most results are found here, without a call
             if found is _MISSING:
                 found = kept.get(key, _MISSING)
                 if found is _MISSING:
@@ -75,7 +80,7 @@ def bounded(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def taken() -> tuple[int, int]:
-    """How many bytes all of them take now, and how many they may."""
+    """Return the size of all caches in bytes, and their maximum."""
     return sum(sum(kept.sizes) for kept in _kept), sum(kept.most for kept in _kept)
 
 
@@ -90,5 +95,5 @@ def _size(value: Any) -> int:
         value = msgspec.structs.astuple(value)
     elif kind not in (tuple, list, set, frozenset):
         return own
-    plain = _PLAIN.issuperset(map(type, value))  # mostly: these need no call of ours
+    plain = _PLAIN.issuperset(map(type, value))  # most keys contain only these types and need no call of ours
     return own + sum(map(sys.getsizeof if plain else _size, value))

@@ -1,4 +1,4 @@
-"""The clock, passed as an argument, in the user's time zone; how moments and dates are stored."""
+"""The clock, passed as an argument, in the user's time zone; the stored format of moments and dates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import InvalidValue, SettingsError
 from nanoclaw_memory.patterns import regex
 
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_FILE_TIME = 2**62  # in 2116; file systems know moments for which no database and no calendar has room
+_LAST_FILE_TIME = 2**62  # in 2116; file systems have times that no database and no calendar can represent
 _MONTH = regex(r"(\d{4})-(\d{2})\Z")
 _DAY = regex(r"\d{4}-\d{2}-\d{2}\Z")
 
@@ -23,7 +23,7 @@ class Clock(Protocol):
     """Returns the time in the user's zone."""
 
     def now(self) -> datetime:
-        """The current moment, aware, in the user's time zone."""
+        """Return the current moment, aware, in the user's time zone."""
 
 
 class SystemClock(msgspec.Struct, frozen=True):
@@ -45,17 +45,17 @@ class FixedClock(msgspec.Struct):
 
 
 def file_time(status: os.stat_result) -> int:
-    """When a file was written, in nanoseconds since 1970, however wrong its file system is."""
+    """Return when a file was written, in nanoseconds since 1970, within the range that calendars can represent."""
     return min(max(status.st_mtime_ns, 0), _LAST_FILE_TIME)
 
 
 def written_at(status: os.stat_result) -> str:
-    """When a file was written, as a moment is stored."""
+    """Return when a file was written, in the stored format."""
     return stamp(datetime.fromtimestamp(file_time(status) / 1e9, UTC))
 
 
 def zone(name: str) -> tzinfo | None:
-    """The time zone called `name`; None (the machine's own) when empty."""
+    """Return the time zone called `name`; None (the machine's own) when empty."""
     if not name:
         return None
     import zoneinfo
@@ -69,7 +69,7 @@ def zone(name: str) -> tzinfo | None:
 
 
 def zone_named(typed: str) -> str:
-    """The name of a time zone by its name or its city."""
+    """Return the name of a time zone for its name or its city."""
     import zoneinfo
 
     from nanoclaw_memory.text import nearest_names
@@ -87,12 +87,12 @@ def zone_named(typed: str) -> str:
 
 @functools.cache
 def _own_zone(_setting: str) -> str:
-    """The machine's zone by its name where its clocks change: today's offset is wrong for half of the year."""
+    """Return the name of the machine's zone if its clocks change: today's offset is wrong for half of the year."""
     return machine_zone() if time.daylight else ""
 
 
 def machine_zone() -> str:
-    """The name of the machine's own time zone; empty where it does not tell."""
+    """Return the name of the machine's own time zone; empty if unknown."""
     named = os.environ.get("TZ", "").lstrip(":")
     linked = os.path.realpath("/etc/localtime").partition("/zoneinfo/")[2]
     found = named or linked.removeprefix("posix/").removeprefix("Etc/")
@@ -104,7 +104,7 @@ def machine_zone() -> str:
 
 
 def next_by_cron(expression: str, after: datetime, hint: str) -> datetime:
-    """The next moment of a cron expression, in the zone of `after`; 0 is Sunday."""
+    """Return the next moment of a cron expression, in the zone of `after`; 0 is Sunday."""
     from cronsim import CronSim, CronSimError
 
     try:
@@ -115,18 +115,18 @@ def next_by_cron(expression: str, after: datetime, hint: str) -> datetime:
 
 
 def stamp(moment: datetime) -> str:
-    """A moment as stored: ISO 8601 in UTC, to the millisecond, sortable as text."""
+    """Return a moment in the stored format: ISO 8601 in UTC, to the millisecond, sortable as text."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
 def read_moment(text: str) -> datetime:
-    """The moment that `stamp` wrote, or SQLite's own `datetime('now')` text; ValueError otherwise."""
+    """Parse a moment that `stamp` wrote, or SQLite's `datetime('now')`; raise ValueError otherwise."""
     parsed = datetime.fromisoformat(text)
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def moment_of(text: str) -> datetime:
-    """The moment of a stored row; one that damage made unreadable is long ago."""
+    """Return the moment of a stored row; an unreadable one counts as long ago."""
     try:
         return read_moment(text)
     except ValueError:
@@ -134,7 +134,7 @@ def moment_of(text: str) -> datetime:
 
 
 def stored_day(text: str) -> str:
-    """The day of a stored moment in UTC; one that damage made unreadable is long ago."""
+    """Return the day of a stored moment in UTC; an unreadable one counts as long ago."""
     try:
         return date.fromisoformat(text[:10]).isoformat() if text else ""
     except ValueError:
@@ -142,27 +142,27 @@ def stored_day(text: str) -> str:
 
 
 def local_day(text: str, zone: tzinfo | None) -> str:
-    """The day of a stored moment in a zone, None the machine's own; of a date that date."""
+    """Return the day of a stored moment in a zone, None the machine's own; a date stays that date."""
     return stored_day(text) if len(text) <= 10 else moment_of(text).astimezone(zone).date().isoformat()
 
 
 def local_minute(text: str, zone: tzinfo | None) -> str:
-    """A stored moment as a clock in a zone shows it, to the minute."""
+    """Return a stored moment as a clock in a zone shows it, to the minute."""
     return moment_of(text).astimezone(zone).strftime("%Y-%m-%dT%H:%M") if text else ""
 
 
 def day_of(text: str) -> date:
-    """A date given by a person as YYYY-MM-DD; ValueError otherwise."""
+    """Parse a date written by a person as YYYY-MM-DD; raise ValueError otherwise."""
     return date.fromisoformat(text)
 
 
 def start_of(text: str, now: datetime) -> str:
-    """The stamp of the first moment of a date or month that a person wrote, in the user's zone."""
+    """Return the stamp of the first moment of a date or month that a person wrote, in the user's zone."""
     return stamp(_local_moment(text, now))
 
 
 def end_of(text: str, now: datetime) -> str:
-    """The stamp of the last moment of a date or month that a person wrote, in the user's zone."""
+    """Return the stamp of the last moment of a date or month that a person wrote, in the user's zone."""
     moment = _local_moment(text, now)
     plain = text.strip()
     if _MONTH.match(plain):

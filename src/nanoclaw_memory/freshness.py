@@ -1,4 +1,4 @@
-"""One look at what has changed serves every question that came in before it began."""
+"""Check for changes once for all questions that arrived before the check began."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Freshness:
-    """What was seen when one last looked; a question that came in before that need not look again.
+    """The results of the last checks; a question that arrived before a check need not repeat it.
 
-    Only a server knows when a question came in. Everybody else, and whoever writes, looks every time.
+    Only a server knows when a question arrived. All other processes, and all writers, check every time.
     """
 
     def __init__(self) -> None:
@@ -22,22 +22,22 @@ class Freshness:
         self._settled: dict[Hashable, Any] = {}
 
     def asked(self, at: float | None) -> None:
-        """The next looks are for a question that came in at this moment of `time.monotonic()`."""
+        """Make the next checks serve a question that arrived at this moment of `time.monotonic()`."""
         self._asked_at = math.inf if at is None else at
         if at is None:
             self.forget()
 
     @property
     def asking(self) -> bool:
-        """Whether a question is answered, which changes nothing that it looks at."""
+        """Return whether a read-only question is being answered."""
         return self._asked_at < math.inf
 
     def forget(self) -> None:
-        """Something was written: look again."""
+        """Discard all results after a write."""
         self._seen.clear()
 
     def look(self, key: Hashable, look: Callable[[], T]) -> T:
-        """What `look` returns, or returned since the question came in."""
+        """Return the result of `look`, or its cached result if that is newer than the question."""
         began, found = self._seen.get(key, (-math.inf, None))
         if began <= self._asked_at:
             began, found = time.monotonic(), look()
@@ -46,9 +46,9 @@ class Freshness:
         return cast("T", found)
 
     def is_settled(self, key: Hashable, state: object) -> bool:
-        """Whether there was nothing to do when things were in this state."""
+        """Return whether nothing was left to do in this state."""
         return bool(self._settled.get(key) == state)
 
     def settle(self, key: Hashable, state: object) -> None:
-        """Note that there was nothing to do in this state."""
+        """Record that nothing is left to do in this state."""
         self._settled[key] = state

@@ -1,7 +1,7 @@
-"""Regular expressions that are compiled on first use, and kept compiled: a hook is a new process and needs few.
+"""Regular expressions that are compiled on first use and cached on disk: a hook is a new process and needs few.
 
-To compile them took a prompt's hook 25 ms. What Python's compiler made of a pattern is kept beside the bytecode of
-this module and read by the next process, if it is of the same Python.
+Compiling them took a prompt's hook 25 ms. The compiled form is stored beside the bytecode of this module and read by
+the next process of the same Python.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _new: dict[tuple[str, int], _Parts] = {}
 
 
 def regex(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """A pattern of the program, as `re.compile` returns it, but for the moment at which it is compiled.
+    """Return a pattern of the program, equivalent to `re.compile`, but compiled on first use.
 
-    Not for patterns made of what people wrote: it is kept in a file.
+    Not for patterns made of what people wrote: they would be stored in a file.
     """
     return cast("re.Pattern[str]", _LazyPattern(pattern, int(flags)))
 
 
 @contextmanager
 def kept_imports() -> Iterator[None]:
-    """Keep what modules of others compile while they are imported, too."""
+    """Also cache the patterns that third-party modules compile during import."""
     from re import _compiler  # type: ignore[attr-defined]
 
     ordinary, _compiler.compile = _compiler.compile, _compiled
@@ -70,7 +70,7 @@ def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
 
 
 def _translated(pattern: str, flags: int) -> _Parts:
-    """What `re.compile` hands to its engine."""
+    """Return what `re.compile` passes to its engine."""
     from re import _compiler, _parser  # type: ignore[attr-defined]
 
     parsed = _parser.parse(pattern, flags)
@@ -90,13 +90,13 @@ def _place() -> str:
 
 @cache
 def _kept() -> dict[tuple[str, int], _Parts]:
-    """What earlier processes compiled; nothing where that cannot be read, or is of another Python."""
+    """Return the patterns that earlier processes compiled; empty if unreadable or of another Python."""
     try:
         with open(_place(), "rb") as handle:  # noqa: PTH123 - pathlib is not needed here
             head, content = handle.read(len(_head(b""))), handle.read()
     except OSError:
         return {}
-    # What is cut off or of another Python could make the interpreter crash.
+    # A truncated file, or one of another Python, could crash the interpreter.
     return marshal.loads(content) if head == _head(content) else {}  # noqa: S302 - it lies beside our bytecode
 
 
@@ -106,7 +106,7 @@ def _head(content: bytes) -> bytes:
 
 
 def keep() -> None:
-    """Keep what was compiled for the processes to come, where bytecode is kept too."""
+    """Store the compiled patterns for later processes, where bytecode is stored too."""
     if not _new or sys.dont_write_bytecode:
         return
     place = _place()

@@ -1,4 +1,4 @@
-"""Create folders and files for their owner alone (0700, 0600); what exists keeps its mode."""
+"""Create folders and files for their owner alone (0700, 0600); existing ones keep their mode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and those above it that are missing; one that exists is fine."""
+    """Create a folder and its missing parents; an existing one is fine."""
     try:
         folder.mkdir(mode=0o700)
     except FileNotFoundError:
@@ -30,9 +30,9 @@ def opener(path: str, flags: int) -> int:
 
 
 def replace_file(path: Path, content: str | bytes, durable: bool = False) -> None:
-    """Write a file all or nothing, through a link if it is one; the folder is created where it is missing.
+    """Write a file all or nothing, following a link; a missing folder is created.
 
-    What is `durable` is on disk when this returns; anything else may be lost by a power cut, and is never half there.
+    A `durable` write is on disk when this returns; another may be lost by a power cut, but is never half there.
     """
     raw = content.encode() if isinstance(content, str) else content
     target = path.resolve() if path.is_symlink() else path
@@ -64,7 +64,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T | None:
-    """What a small file of ours says; None where it is missing, damaged or not ours."""
+    """Read a small JSON file of ours; return None if it is missing, damaged or of another kind."""
     import msgspec
 
     try:
@@ -82,7 +82,7 @@ def replace_json(path: Path, value: object) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """An exclusive lock on a file, created where it is missing; yields a handle that appends to it."""
+    """Lock a file exclusively, creating it if missing; yield a handle that appends to it."""
     import fcntl
 
     with appending(path) as handle:
@@ -92,7 +92,7 @@ def locked(path: Path) -> Iterator[int]:
 
 @contextmanager
 def appending(path: Path) -> Iterator[int]:
-    """A handle that reads a file and appends to it; the file is created where it is missing."""
+    """Open a file for reading and appending; create it if missing."""
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, FILE_MODE)
     try:
         yield handle
@@ -102,7 +102,7 @@ def appending(path: Path) -> Iterator[int]:
 
 def append_all(handle: int, raw: bytes, size: int) -> None:
     """Append to a file of this size, all or nothing; it is on disk when this returns."""
-    if os.write(handle, raw) != len(raw):  # a full disk cuts a write short: take the part back
+    if os.write(handle, raw) != len(raw):  # a full disk cuts a write short: remove the part that was written
         os.ftruncate(handle, size)
         raise OSError(28, "no space left on device")
     os.fsync(handle)
@@ -110,7 +110,7 @@ def append_all(handle: int, raw: bytes, size: int) -> None:
 
 @contextmanager
 def tried_lock(path: Path) -> Iterator[bool]:
-    """The lock on a file or folder that exists, if nobody has it: whether it was taken."""
+    """Try to lock an existing file or folder; yield whether it was free."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         yield lock_within(handle, 0)
@@ -119,7 +119,7 @@ def tried_lock(path: Path) -> Iterator[bool]:
 
 
 def lock_within(handle: int | IO[str], seconds: float) -> bool:
-    """Lock an open file; False when another process keeps the lock for so many seconds."""
+    """Lock an open file; return False if another process holds the lock for so many seconds."""
     import fcntl
     import time
 

@@ -1,4 +1,4 @@
-"""How far long work has come: reported where it is done, watched by whoever started it, if anybody does."""
+"""Report the progress of long work to whoever watches it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
-Watcher = Callable[[str, int, int], None]  # what is done, how many of them, of how many (0: nobody knows)
+# what is being done, how much is done, out of how much (0: unknown)
+Watcher = Callable[[str, int, int], None]
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def report(stage: str, done: int, total: int = 0) -> None:
-    """Tell the watcher, if there is one."""
+    """Report to the watcher, if there is one."""
     if (watcher := _WATCHER.get()) is not None:
         watcher(stage, done, total)
 
 
 def counted(stage: str, things: Sequence[T]) -> Iterator[T]:
-    """The things one by one; each is reported when it begins."""
+    """Yield the things one by one, and report each when it begins."""
     for done, one in enumerate(things):
         report(stage, done, len(things))
         yield one
@@ -29,7 +30,7 @@ def counted(stage: str, things: Sequence[T]) -> Iterator[T]:
 
 @contextmanager
 def watching(watcher: Watcher | None) -> Iterator[None]:
-    """Have work of this thread watched; None leaves the present watcher."""
+    """Set the watcher for work of this thread; None leaves the present one."""
     before = _WATCHER.set(watcher or _WATCHER.get())
     try:
         yield

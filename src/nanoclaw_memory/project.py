@@ -1,4 +1,4 @@
-"""The project of a working directory: its repository's name, else its own; looked up in every hook, so cheap."""
+"""The project of a working directory: its repository's name, else its own; fast, because every hook looks it up."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _OTHER = regex(r"[^a-z0-9._-]+|\.{2,}")
 
 
 def slug_of(name: str) -> str:
-    """A directory's name as a slug; a name without Latin letters gets a short fingerprint."""
+    """Return a directory's name as a slug; a name without Latin letters gets a short fingerprint."""
     plain = _OTHER.sub("-", name.lower().removesuffix(".git"))[:MAX_SLUG].strip("-._")
     return plain or f"project-{fingerprint(name)[:8]}"
 
 
 def project_of(directory: str) -> str:
-    """The slug of the project; empty for the home directory, `/`, temporary directories and what is no path."""
+    """Return the slug of the project; empty for the home directory, `/`, temporary directories and invalid paths."""
     place = place_of(directory)
     return slug_of(Path(place).name) if place else ""
 
 
 def place_of(directory: str) -> str:
-    """The root of the repository around a directory, else the directory; empty where there is no project.
+    """Return the root of the repository around a directory, else the directory; empty where there is no project.
 
     A worktree's root is that of its main repository. The directory need not exist: a container's may not, here.
     """
@@ -51,7 +51,7 @@ def place_of(directory: str) -> str:
 
 
 def is_inside(directory: str, places: Iterable[str]) -> bool:
-    """Whether a directory, or the repository around it, is one of these places or below it."""
+    """Return whether a directory, or the repository around it, is one of these places or below it."""
     listed = [Path(place).expanduser() for place in places]
     if Path(EVERYWHERE_OFF) in listed:
         return True
@@ -69,7 +69,7 @@ def _resolved(directory: str) -> Path | None:
 
 
 def _repository(folder: Path) -> Path | None:
-    """The main repository of a folder that has a `.git`; None when it has none."""
+    """Return the main repository of a folder with a `.git`, or None."""
     mark = folder / ".git"
     if not mark.is_file():
         return folder if mark.is_dir() else None

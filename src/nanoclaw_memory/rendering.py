@@ -1,4 +1,4 @@
-"""Stored text as a model or a terminal gets it: nothing hidden, nothing that acts, between marks it cannot forge."""
+"""Render stored text for a model or terminal: nothing hidden, nothing active, between marks that it cannot forge."""
 
 from __future__ import annotations
 
@@ -24,58 +24,62 @@ LABELS = (
     "GATING POLICIES",
 )
 LABEL = r"[A-Z][A-Z0-9 _-]{1,39}"
-# The end of a fence, and of a turn's block; the digest is that of all that stands before it.
+# The end of a fence, and of a turn's block, with the digest of everything before it.
 CLOSING = regex(rf"\[(end of memory|/{LABEL}) ([0-9a-f]{{8}})\]")
 _MARKS = ("memory recalled", "end of memory", *LABELS)
-_ABOUT = "memory"  # with a colon: what memory says of a text, as in OPENING
+_ABOUT = "memory"  # with a colon: what memory says about a text, as in OPENING
 _OWN_PAGE = regex(r"[^/]+|(?:memory|shared)/project-[^/]+|shared/CLAUDE\.md")
 CUT = "[cut: memory_search has the rest]"
-SHOWN_CODES = 4  # of characters that hide side by side; of the others the number is enough
+SHOWN_CODES = 4  # of adjacent hidden characters; for more, the number is enough
 
 _SPACES = regex(r"\s+")
-# Print as nothing though no control or format character: what Unicode calls ignorable, and an empty Braille cell.
+# Characters that print as nothing though they are no controls or formats: Unicode's ignorable ones and an empty
+# Braille cell.
 _BLANK = regex(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000-\U000e0fff]"
 )
-# Not worth a mark: soft hyphens, how an emoji looks, and a joiner behind a letter or emoji that is not ASCII.
+# Invisible characters that need no mark: soft hyphens, emoji variations, and joiners after a letter or non-ASCII
+# emoji.
 _SOFT = regex(
     r"[\xad\ufe0e\ufe0f]|(?<=[^\x00-\x7f\u200b-\u200f\u2060-\u206f])[\u200c\u200d](?![\u200b-\u200f])"
 )
-MARK_CHARS = 200  # within which the bracket that closes a forged mark is looked for
-MARK_LETTERS = 4  # that a forged mark has at least in common with ours: a text in another script is none
-UNLIKE = "\0"  # a letter that is not ASCII may look like any other
-_TAG = regex(r"<(?=[/?|A-Za-z])")  # a client wraps what it gets in tags of its own
+MARK_CHARS = 200  # within which the closing bracket of a forged mark is looked for
+MARK_LETTERS = 4  # minimal letters in common with our marks: a text in another script is no forgery
+UNLIKE = "\0"  # a non-ASCII letter may look like any other
+_TAG = regex(r"<(?=[/?|A-Za-z])")  # clients wrap their input in tags of their own
 _LABELLED = regex(r"\[([^\[\]]*·[^\[\]]*)\]")
-# What opens a block where a line of Markdown begins.
+# What opens a Markdown block at the beginning of a line.
 _LEADING = regex(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)](?:\s|$))")  # "4.6" begins no list
 _OF_LABELS = str.maketrans("[]·", "()-")
 _LONG_ID = regex(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 def visible(text: str) -> str:
-    """The lines of a text with every character shown that hides, reorders or controls: `\\x1b`, `\\u202e`."""
+    """Return the lines of a text with every hiding, reordering or control character made visible: `\\x1b`,
+    `\\u202e`.
+    """
     return "\n".join(map(_visible, text.replace("\r\n", "\n").split("\n")))
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
-    """The same as one line, of at most so many characters."""
+    """Return the same as one line of at most so many characters."""
     plain = _visible(_SPACES.sub(" ", text if limit is None else text[: limit * 4])).strip()
     return plain if limit is None or len(plain) <= limit else plain[: limit - 1].rstrip() + "…"
 
 
 def inert_line(text: str, limit: int | None = None, label: str = "") -> str:
-    """One line without tags and without anything that looks like a mark of ours, or of blocks with this label."""
+    """Return one line without tags and without anything that resembles our marks or those of blocks with this label."""
     return _unmarked(_TAG.sub("&lt;", visible_line(text, limit)), label)
 
 
 def inert_lines(text: str) -> str:
-    """A page: its lines stay as they are written, but for what `inert_line` takes out."""
+    """Return a page with its lines as written, but without what `inert_line` removes."""
     return "\n".join(_unmarked(_TAG.sub("&lt;", line)) for line in visible(text).split("\n"))
 
 
 def safe_line(text: str, limit: int | None = None) -> str:
-    """One inert line that stays one piece of text wherever it is put in Markdown."""
+    """Return an inert line that stays one piece of text anywhere in Markdown."""
     plain = _LABELLED.sub(r"(\1)", _unmarked(visible_line(text, limit)))  # no label of another item
     # No tag, link or image; an entity, because a backslash could itself be escaped by one before it.
     plain = plain.replace("<", "&lt;").replace("](", "] (").replace("![", "! [")
@@ -86,7 +90,7 @@ def safe_line(text: str, limit: int | None = None) -> str:
 
 
 def marks(origin: str, suspicions: Iterable[str] = (), unconfirmed: bool = False) -> str:
-    """What a reader must know before trusting: untrusted origin, unconfirmed, held for review."""
+    """Return what a reader must know before trusting a text: untrusted origin, unconfirmed, held for review."""
     parts = [UNCONFIRMED] if unconfirmed else []
     if origin in FOREIGN and (untrusted := stated_by(origin)):
         parts.append(untrusted)
@@ -97,58 +101,58 @@ def marks(origin: str, suspicions: Iterable[str] = (), unconfirmed: bool = False
 
 
 def item(about: Iterable[str], text: str) -> str:
-    """A line of a list: what is known about a text, which cannot be forged by any of its parts, and the text."""
-    # Once more over the whole: two safe parts may make a label where they meet.
+    """Render a list item: what is known about a text, which no part can forge, and the text."""
+    # Checked again as a whole: two safe parts may form a label where they meet.
     plain = _LABELLED.sub(r"(\1)", text)
     return f"- [{label_of(about)}] {plain}"
 
 
 def label_of(about: Iterable[str]) -> str:
-    """What is known about a text, as what stands in brackets before it."""
+    """Return what is known about a text, in the brackets that precede it."""
     parts = (visible_line(part).translate(_OF_LABELS).replace("<", "&lt;") for part in about if part)
     return _unmarked(" · ".join(parts))
 
 
 def short_ids(text: str) -> str:
-    """The text with the first eight characters of each id: an entry is known by them, and a model pays for each."""
+    """Shorten each id to its first eight characters: they identify an entry, and a model pays for every character."""
     return _LONG_ID.sub(r"\1", text)
 
 
 def is_own_page(path: str) -> bool:
-    """Whether the owner writes this page by hand: no log, and no page that the program keeps."""
+    """Return whether the owner writes this page by hand: no log, and no page that the program maintains."""
     return _OWN_PAGE.fullmatch(path) is not None
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Safe lines between marks that say what they are; empty when there are none."""
+    """Return safe lines between marks that identify them; empty if there are none."""
     body = "\n".join(lines)
     return enclosed(OPENING, body, "end of memory") if body else ""
 
 
 def unfenced(text: str) -> str:
-    """The lines between the marks of `fenced`."""
+    """Return the lines between the marks of `fenced`."""
     head, _, rest = text.strip().partition("\n")
     return rest.rpartition("\n")[0] if head == OPENING else text
 
 
 def enclosed(opening: str, body: str, name: str) -> str:
-    """A text between marks; the closing one contains a digest of all before it."""
+    """Return a text between marks; the closing one contains a digest of everything before it."""
     text = f"{opening}\n{body}" if body else opening
     return f"{text}\n[{name} {digest(text)}]"
 
 
 def digest(text: str) -> str:
-    """What a closing mark says of the text before it: computed over words, because hosts change white space."""
+    """Return the digest for a closing mark: computed over words, because hosts change white space."""
     return sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def opening_of(name: str) -> str:
-    """The opening mark that belongs to the name in a closing one."""
+    """Return the opening mark that belongs to the name in a closing one."""
     return f"[{name[1:]}]" if name.startswith("/") else OPENING
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters in whole lines; what is cut is said, and a fence that was cut is closed again."""
+    """Return at most so many characters in whole lines; the cut is noted, and a fence that was cut is closed again."""
     if len(text) <= most:
         return text
     kept = text[: max(most - len(CUT) - 1, 0)].rpartition("\n")[0]
@@ -162,7 +166,7 @@ def cut(text: str, most: int) -> str:
 
 
 def json_text(value: Any, separators: tuple[str, str] | None = None) -> str:
-    """JSON that shows no hidden character raw: where there are any, all but ASCII is escaped."""
+    """Return JSON without raw hidden characters: if there are any, everything but ASCII is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=separators)
     return text if _shows_all(text) else json.dumps(value, separators=separators)
 
@@ -193,7 +197,7 @@ def _codes(run: str) -> str:
 
 
 def _unmarked(line: str, label: str = "") -> str:
-    """The line with round brackets in place of those of anything that reads as one of our marks."""
+    """Return the line with round brackets in place of those of anything that resembles our marks."""
     if not any(_is_bracket(char, "[", "Ps") for char in line):
         return line
     folded, places = _folded(line)
@@ -211,17 +215,19 @@ def _unmarked(line: str, label: str = "") -> str:
 
 
 def _has_colon(line: str, place: int) -> bool:
-    """Whether a colon follows the letter at this place."""
+    """Return whether a colon follows the letter at this place."""
     return unicodedata.normalize("NFKC", line[place + 1 : place + 8]).lstrip().startswith(":")
 
 
 def _is_bracket(char: str, plain: str, kind: str) -> bool:
-    """Whether it is a square bracket, or one of another script that may be taken for it."""
+    """Return whether it is a square bracket, or one of another script that resembles it."""
     return char == plain or (char > "\x7f" and unicodedata.category(char) == kind)
 
 
 def _folded(line: str) -> tuple[str, list[int]]:
-    """What an eye reads in a line, without accents, widths, case and separators, and where each character was."""
+    """Return a line without accents, widths, case and separators, as a reader sees it, and the place of each
+    character.
+    """
     pairs = []
     for place, written in enumerate(line):
         bracket = _is_bracket(written, "[", "Ps")
@@ -234,12 +240,12 @@ def _folded(line: str) -> tuple[str, list[int]]:
 
 
 def _reads_as(text: str, name: str) -> bool:
-    """Whether a folded text begins with a name, but for letters that may look like those of the name."""
+    """Return whether a folded text begins with a name, or with letters that resemble it."""
     same = [char == wanted for char, wanted in zip(text, name, strict=False) if char in (wanted, UNLIKE)]
     return len(same) == len(name) and sum(same) >= min(MARK_LETTERS, len(name))
 
 
 @functools.cache
 def _names(label: str) -> tuple[str, ...]:
-    """How our marks begin, folded; and those of blocks with this label."""
+    """Return the folded beginnings of our marks, and of those of blocks with this label."""
     return tuple(_folded(name)[0] for name in dict.fromkeys((*_MARKS, label)) if name)

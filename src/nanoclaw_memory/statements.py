@@ -1,4 +1,4 @@
-"""Compare statements: the same, one that says more, a contradiction, a faithful rewording."""
+"""Compare statements: equal, more specific, contradictory, faithfully reworded."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from nanoclaw_memory.text import (
     words,
 )
 
-MOST_WORDS = 0.8  # of a statement that another one must contain to say the same
-SAME_SUBJECT = 0.6  # of all words of two statements that both must contain
-FROM_SOURCES = 0.6  # of a rewording's words that must come from what it rewords
-MOST_MOVED = 60  # words of a statement within which a part may stand elsewhere
+MOST_WORDS = 0.8  # share of a statement's words in another one that says the same
+SAME_SUBJECT = 0.6  # share of the words of two statements that both must contain
+FROM_SOURCES = 0.6  # share of a rewording's words that must come from its sources
+MOST_MOVED = 60  # words of a statement within which a part may be moved
 _NUMBER = regex(r"\d+(?:[.,:/-]\d+)*")
 _SOURCE_DATE = regex(r"\s*\((\d{4}-\d{2}-\d{2})\)\s*$")
 _NEGATION = frozenset(
@@ -44,7 +44,7 @@ _RETRACTION = regex(
 _NAME = regex(r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w.+#-]*\w|\b\w+[A-Z]\w*\b")
 _REASON = regex(r"\s(?:because|since|so that|weil|damit)\s", re.IGNORECASE)
 _VERBATIM = regex(r"`[^`]+`|\"[^\"]+\"|https?://\S+|[\w.-]*[/_][\w./-]+")
-# Words that may be added or left out without changing what a sentence says.
+# Words that may be added or left out without changing the meaning of a sentence.
 _LIGHT = frozenset(
     "user a an the please kindly really bitte wirklich der die das dem den des ein eine einen einem einer".split()
 )
@@ -88,7 +88,7 @@ _UNITS = {
     )
     for word in forms.split()
 }
-# Words with which a part begins that may stand first, last or in between: "after every release", "im März".
+# Words that begin a part that may be first, last or in between: "after every release", "im März".
 _BEGIN_PARTS = frozenset(
     "in on at after before during since until within from to by for with at into vor nach während seit bis ab von zu "
     "zum zur für mit im am um beim bei ins aus".split()
@@ -105,7 +105,7 @@ _PLAIN_SIGNS = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-",
 
 
 class Features(msgspec.Struct, frozen=True):
-    """What of a statement is compared."""
+    """The features by which statements are compared."""
 
     stems: frozenset[str]
     core: frozenset[str]  # the stems before its reason
@@ -117,7 +117,7 @@ class Features(msgspec.Struct, frozen=True):
 
 @bounded(8 * 1024 * 1024)
 def features(text: str) -> Features:
-    """The features of a line, without the date of its source."""
+    """Return the features of a line, without the date of its source."""
     plain = without_date(text)
     spoken = language(plain)
     return Features(
@@ -131,7 +131,7 @@ def features(text: str) -> Features:
 
 
 def gives_reason(text: str) -> bool:
-    """Whether a statement says why."""
+    """Return whether a statement contains a reason."""
     return bool(_REASON.search(text))
 
 
@@ -140,12 +140,12 @@ def _stems(text: str, spoken: Language) -> frozenset[str]:
 
 
 def without_date(text: str) -> str:
-    """A line of MEMORY.md without the date of its source."""
+    """Return a line of MEMORY.md without the date of its source."""
     return _SOURCE_DATE.sub("", text)
 
 
 def source_date(text: str) -> date | None:
-    """The date of its source at the end of a line; None when there is none."""
+    """Return the date of its source at the end of a line, or None."""
     match = _SOURCE_DATE.search(text)
     try:
         return date.fromisoformat(match[1]) if match else None
@@ -157,17 +157,17 @@ def source_date(text: str) -> date | None:
 
 
 def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> float:
-    """The share of all words of two texts that both contain (Jaccard)."""
+    """Return the share of all words of two texts that both contain (Jaccard)."""
     return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def contained(one: Features, other: Features) -> float:
-    """The share of one's stems that the other contains."""
+    """Return the share of one's stems that the other contains."""
     return len(one.stems & other.stems) / len(one.stems) if one.stems else 0.0
 
 
 def restates(known: Features, new: Features) -> bool:
-    """Whether a known line says all that a new one does."""
+    """Return whether a known line says everything that a new one does."""
     return (
         contained(new, known) >= MOST_WORDS
         and new.names <= known.stems
@@ -177,17 +177,17 @@ def restates(known: Features, new: Features) -> bool:
 
 
 def same_statement(one: Features, other: Features) -> bool:
-    """Whether two lines say the same in other words."""
+    """Return whether two lines say the same in other words."""
     return overlap(one.stems, other.stems) >= SAME_SUBJECT and agree(one, other)
 
 
 def agree(one: Features, other: Features) -> bool:
-    """Whether two lines have the same numbers, names and denials."""
+    """Return whether two lines have the same numbers, names and denials."""
     return not _different_names(one, other) and one.numbers == other.numbers and one.negated == other.negated
 
 
 def extends(known: Features, new: Features) -> bool:
-    """Whether a new line says what a known one does, and more."""
+    """Return whether a new line says what a known one does, and more."""
     return (
         contained(known, new) >= MOST_WORDS
         and len(new.stems - known.stems) >= 2
@@ -198,7 +198,7 @@ def extends(known: Features, new: Features) -> bool:
 
 
 def contradiction(known: Features, new: Features) -> str:
-    """Why a new line cannot be true beside a known one; empty when it can."""
+    """Return why a new line cannot be true beside a known one; empty when it can."""
     shorter = min(len(known.core), len(new.core))
     common = len(known.core & new.core)
     if shorter < 2 or common < 2:
@@ -215,7 +215,9 @@ def contradiction(known: Features, new: Features) -> str:
 
 
 def succeeds(known: str, new: str) -> bool:
-    """Whether a new line says of the same subject, in the same words, another value: one name for one name."""
+    """Return whether a new line gives the same subject another value in the same words: one name replaced by
+    another.
+    """
     one, other = features(known), features(new)
     first, second = content_words(known), content_words(new)
     return (
@@ -227,12 +229,12 @@ def succeeds(known: str, new: str) -> bool:
 
 
 def _different_names(one: Features, other: Features) -> bool:
-    """Whether each names somebody or something that the other does not."""
+    """Return whether each names somebody or something that the other does not."""
     return bool(one.names - other.stems and other.names - one.stems)
 
 
 def rewording_fault(sources: Sequence[str], text: str) -> str:
-    """What a rewording of lines lost or invented; empty when it is faithful."""
+    """Return what a rewording of lines lost or invented; empty when it is faithful."""
     if not text or "\n" in text:
         return "it is no single line"
     whole = " ".join(sources)
@@ -256,7 +258,7 @@ def rewording_fault(sources: Sequence[str], text: str) -> str:
 
 
 def reports(claim: str, said: str) -> bool:
-    """Whether a claim about what somebody wants is in their words: the same ones in the same order, and no others."""
+    """Return whether a claim about somebody's wish uses their words: the same ones in the same order, and no others."""
     wanted, known = features(claim), features(said)
     return (
         not said.rstrip().endswith("?")
@@ -270,14 +272,14 @@ def reports(claim: str, said: str) -> bool:
 
 
 def _sequence(text: str) -> list[str]:
-    """The words that carry meaning in their order, by their stems, without those that say whose wish it is."""
+    """Return the stems of the content words in order, without those that say whose wish it is."""
     spoken = language(text)
     stems = (stem(word, spoken) for word in content_words(text))
     return [found for found in stems if found not in _frame_stems()]
 
 
 def echoes(claim: str, text: str) -> bool:
-    """Whether a claim may come from a text: most words of a sentence of it stand there together."""
+    """Return whether a claim may come from a text: one of its sentences contains most of a claim's words."""
     there = [features(part).stems for part in sentences(text)]
     for part in sentences(claim):
         own = _unframed(features(part))
@@ -299,26 +301,26 @@ def _frame_stems() -> frozenset[str]:
 
 
 def normal(text: str) -> str:
-    """The text without what does not count: case, spacing, shape of quotes, final punctuation."""
+    """Normalise a text: case, spacing, shape of quotes and final punctuation are ignored."""
     plain = one_line(unicodedata.normalize("NFKC", text)).casefold().translate(_PLAIN_SIGNS)
     return plain.strip(" .!;,…") or plain
 
 
 def text_key(text: str) -> str:
-    """A short key: equal for texts whose normal form is equal."""
+    """Return a short key that is equal for texts with the same normal form."""
     return fingerprint(normal(text))[:32]
 
 
 def longest_words(text: str, most: int = 3) -> list[str]:
-    """The longest words: those that a near duplicate surely contains."""
+    """Return the longest words: those that a near duplicate surely contains."""
     found = {word for word in _forms(text) if word.isalpha() and len(word) > 3}
     return sorted(found, key=lambda word: (-len(word), word))[:most]
 
 
 def near_duplicate(one: str, other: str) -> bool:
-    """Whether two texts have the same words, in forms that mean the same, and at most one part in another place.
+    """Return whether two texts have the same words in equivalent forms, with at most one part moved.
 
-    A single small word, an ending or a word more can make another statement of it: better two entries than a lost one.
+    A single small word, an ending or an additional word can change a statement: better two entries than a lost one.
     """
     first, second = _forms(one), _forms(other)
     if not first or not second or Counter(first) != Counter(second):
@@ -329,7 +331,7 @@ def near_duplicate(one: str, other: str) -> bool:
 
 
 def _moved(first: list[str], second: list[str], verb_second: bool) -> bool:
-    """Whether one part, which begins as parts do, was moved; in German the verb moves with it to stay second."""
+    """Return whether one part, which begins as parts do, was moved; in German the verb moves with it to stay second."""
     for start, word in enumerate(first):
         if word not in _BEGIN_PARTS:
             continue
@@ -345,7 +347,7 @@ def _moved(first: list[str], second: list[str], verb_second: bool) -> bool:
 
 
 def _turned(one: list[str], other: list[str]) -> bool:
-    """Whether the first word of one, the verb, stands second or third in the other, and all else is equal."""
+    """Return whether the first word of one, the verb, is second or third in the other, and everything else is equal."""
     return any(
         ahead[:1] == behind[place : place + 1] and ahead[1:] == behind[:place] + behind[place + 1 :]
         for ahead, behind in ((one, other), (other, one))
@@ -354,7 +356,7 @@ def _turned(one: list[str], other: list[str]) -> bool:
 
 
 def _forms(text: str) -> list[str]:
-    """The words in one form each: numbers as digits, units short, without courtesy and articles."""
+    """Return the words in canonical forms: numbers as digits, units short, without courtesy and articles."""
     spaced = _SIGN.sub(r" \1 ", normal(text))
     found = (word for part in spaced.split() if (word := part.strip(_EDGE)))
     forms = (_UNITS.get(word) or _NUMBER_WORDS.get(word, word) for word in found if word not in _LIGHT)

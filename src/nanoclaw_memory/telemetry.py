@@ -1,4 +1,4 @@
-"""One JSON line per event to logs/telemetry.jsonl, rotated; nothing leaves the machine."""
+"""Append one JSON line per event to logs/telemetry.jsonl, rotated; nothing leaves the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Telemetry(msgspec.Struct, frozen=True):
-    """Appends events; a failure to write never disturbs the caller."""
+    """Append events; a failed write never disturbs the caller."""
 
     path: Path
     clock: Clock
@@ -29,7 +29,7 @@ class Telemetry(msgspec.Struct, frozen=True):
         self.record_all(event, (details,))
 
     def record_all(self, event: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write several events of one kind, with one opening of the file."""
+        """Write several events of one kind, opening the file once."""
         if not self.enabled:
             return
         at = stamp(self.clock.now())

@@ -15,10 +15,10 @@ from nanoclaw_memory.sha256 import sha256
 Language = Literal["english", "german"]
 LANGUAGES: tuple[Language, ...] = ("english", "german")
 
-# What breaks out of a line or hides in it: controls, Unicode line separators, bidi and zero-width marks.
+# Characters that break out of a line or hide in it: controls, Unicode line separators, bidi and zero-width marks.
 _BREAKING = regex(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HIDDEN = regex(r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
-# What clients put into a user's message that no user wrote.
+# What clients add to a user's message.
 _INJECTED = regex(
     r"<(system-reminder|command-name|command-message|command-args|local-command-stdout|local-command-stderr|"
     r"local-command-caveat|environment_context|user_instructions|task-notification|hook_context|session_context)>"
@@ -41,7 +41,7 @@ STOP_WORDS = frozenset(
         "which while who whom whose why will with would you your yours yourself yourselves "
     ).split()
 )
-_ENGLISH = STOP_WORDS - set("also am an do her hers in so was".split())  # those are German too
+_ENGLISH = STOP_WORDS - set("also am an do her hers in so was".split())  # these are German words too
 GERMAN_STOP_WORDS = frozenset(
     "aber alle als auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
     "die dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
@@ -54,84 +54,84 @@ _FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
 
 
 def one_line(text: str) -> str:
-    """`text` on one line: every line break and control becomes a space, hidden marks vanish."""
+    """Return `text` on one line: line breaks and controls become spaces, hidden marks are removed."""
     return _SPACES.sub(" ", _HIDDEN.sub("", _BREAKING.sub(" ", text))).strip()
 
 
 def as_typed(message: str) -> str:
-    """A user's message as they typed it, without what clients put around it."""
+    """Return a user's message as typed, without what clients put around it."""
     return _INJECTED.sub("", message).strip() if "<" in message else message
 
 
 def encodable(text: str) -> str:
-    """`text` with a question mark for each half of a surrogate pair, which no file or database accepts."""
+    """Replace each half of a surrogate pair by a question mark: no file or database accepts them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fingerprint(text: str) -> str:
-    """SHA-256 of the text, as hex; surrogates that cannot be encoded are kept distinct."""
+    """Return the SHA-256 of the text as hex; surrogates that cannot be encoded stay distinct."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`, lower-cased, without punctuation."""
+    """Return the words of `text`, lower-cased, without punctuation."""
     if text.isascii() and "'" not in text:  # many times faster
         return text.translate(_PLAIN_WORDS).split()
     return [word.casefold() for word in _WORD.findall(text)]
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry meaning: no stop words."""
+    """Return the words that carry meaning: no stop words."""
     return [word for word in words(text) if word not in STOP_WORDS]
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of `text`, with their punctuation; a line break ends one too."""
+    """Return the sentences of `text`, with their punctuation; a line break ends one too."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
 
 
 def only_asks(text: str) -> bool:
-    """Whether a text states nothing: each of its sentences is a question."""
+    """Return whether every sentence of a text is a question."""
     return all(part.endswith("?") for part in sentences(text))
 
 
 def language(*texts: str) -> Language:
-    """The language whose stemmer suits the texts: German when their frequent words outnumber the English ones."""
+    """Return the language whose stemmer suits the texts: German if its frequent words outnumber the English ones."""
     return spoken_in(*texts) or "english"
 
 
 def spoken_in(*texts: str) -> Language | None:
-    """The language that the texts' frequent words tell; None when they tell neither, as in notes of a few words."""
+    """Return the language that the texts' frequent words indicate; None if neither, as in notes of a few words."""
     found = frozenset[str]().union(*map(_frequent, texts))
     german, english = len(found & GERMAN_STOP_WORDS), len(found & _ENGLISH)
     return None if german == english else "german" if german > english else "english"
 
 
-@bounded(1024 * 1024)  # asked of a message again and again, and of every lesson
+@bounded(1024 * 1024)  # called for a message again and again, and for every lesson
 def _frequent(text: str) -> frozenset[str]:
     return _FREQUENT.intersection(words(text))
 
 
 @bounded(8 * 1024 * 1024)
 def stem(word: str, language: Language = "english") -> str:
-    """The Snowball stem of a lower-case word: swap, swaps, swapped and swapping have the same one."""
+    """Return the Snowball stem of a lower-case word: swap, swaps, swapped and swapping have the same one."""
     return str(_stemmer(language).stemWord(word.replace("’", "'")))
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the content words, in order, by the language of the text."""
+    """Return the stems of the content words, in order, by the language of the text."""
     spoken = language(text)
     return [stem(word, spoken) for word in content_words(text)]
 
 
 def stems_of(found: Sequence[str], language: Language = "english") -> list[str]:
-    """The stem of each of these words: many at once cost less than to remember each."""
+    """Return the stem of each of these words: computing many at once costs less than caching each."""
     stemmed: list[str] = _stemmer(language).stemWords([word.replace("’", "'") for word in found])
     return stemmed
 
 
 def stems_in_any_language(found: Sequence[str]) -> frozenset[str]:
-    """The stems of words, by the rules of each language."""
+    """Return the stems of words by the rules of each language."""
     plain = "\n".join(found).replace("’", "'").split("\n") if found else []  # faster than word by word
     return frozenset().union(*(_stemmer(spoken).stemWords(plain) for spoken in LANGUAGES))
 
@@ -144,19 +144,19 @@ def _stemmer(language: Language) -> Any:
 
 
 def slug(title: str, limit: int = 60) -> str:
-    """A file name part from any title; never empty, for non-Latin titles a short fingerprint."""
+    """Return a file name part from any title; never empty, for non-Latin titles a short fingerprint."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-")
     return name or "untitled-" + fingerprint(title)[:8]
 
 
 def plural(count: int, noun: str) -> str:
-    """'1 line', '3 lines'."""
+    """Return '1 line', '3 lines'."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def nearest_names(name: str, names: Iterable[str]) -> list[str]:
-    """Up to three of the names that somebody may have meant, the nearest first; none when none is near."""
+    """Return up to three similar names, the nearest first; none when none is near."""
     import difflib
 
     asked = name.lower()

@@ -1,4 +1,4 @@
-"""Count tokens as o200k models do, estimate them from above at no cost, and keep to a budget."""
+"""Count tokens as o200k models do, estimate an upper bound at no cost, and enforce budgets."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _PIECE = regex(
 )
 _COMPLETE = regex(rf" ?[{_U}]?[{_L}]+")
 _BLANK = regex(r" +|\n+|\t+|[\r\x0b\x0c]")
-# Scripts in which o200k has tokens that straddle two letters: three tokens for two letters at the worst.
+# Scripts in which o200k has tokens that straddle two letters: at worst three tokens for two letters.
 _STRADDLED = regex(r"[԰-֏ఀ-౿฀-๿Ⴀ-ჿក-៿＀-￯]+")
 _OTHER = regex(_W)
-# Drawn lines: of each of these marks, 16 in a row are one token.
+# Line-drawing characters: 16 of one in a row are one token.
 _RULE = regex(r"([-=_*#.~+/─])\1{7,}")
 _SYMBOLS = regex(r"[←-⯿]+")
 _SPACED, _BARE, _SPACED_TITLE, _BARE_TITLE, _UPPER = (1 << bit for bit in range(5))
-# Beyond this a piece is no word or rule of text; a token a byte is certain and takes no time.
+# A longer piece is no word or rule of text; one token per byte is a certain bound and takes no time.
 _LONGEST = 64
 # The library merges a piece in quadratic time: a megabyte without a break would take days.
 _LONG = regex(r"\S{200}|\s{200}")
 
 
 def count(text: str) -> int:
-    """The exact number of o200k tokens; the first call loads a table of 46 MB."""
+    """Return the exact number of o200k tokens; the first call loads a table of 46 MB."""
     sound = _sound(text)
     if not _LONG.search(sound):
         return len(_encoding().encode_ordinary(sound))
@@ -65,17 +65,17 @@ def count(text: str) -> int:
 
 
 def estimate(text: str) -> int:
-    """At least as many tokens as `count` says and few more, without the table."""
+    """Return a tight upper bound of `count`, without the table."""
     return sum(map(_most, _PIECE.findall(text)))
 
 
 def bound(text: str) -> int:
-    """At least as many as `estimate` says, for less work: words that are not one token count their letters."""
+    """Return an upper bound of `estimate` for less work: words that are not one token count their letters."""
     return sum(map(_more_than_most, _PIECE.findall(text)))
 
 
 def is_one(piece: str) -> bool:
-    """Whether a piece of text, with the space before it, is one token: words that are used often are."""
+    """Return whether a piece of text, with the space before it, is one token, as frequent words are."""
     return not _OTHER.search(piece) and _table().holds(piece)
 
 
@@ -89,11 +89,11 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Tokens not yet spent."""
+        """Return the tokens not yet spent."""
         return self.limit - self.spent
 
     def take(self, text: str) -> bool:
-        """Spend what `text` costs if it fits; otherwise leave the budget as it is."""
+        """Spend what `text` costs if it fits; otherwise leave the budget unchanged."""
         cost = self._counter(text)
         if cost > self.left:
             return False
@@ -102,8 +102,8 @@ class Budget:
 
 
 def truncate(text: str, limit: int, counter: Counter = estimate) -> str:
-    """The longest beginning of `text` that fits `limit`, cut at a line or word border where one is near."""
-    # A token holds at most 128 characters, so no more than this can fit; it also bounds the work.
+    """Return the longest beginning of `text` that fits `limit`, cut at a line or word border if one is near."""
+    # A token has at most 128 characters, so no more than this can fit; it also bounds the work.
     within = text[: max(0, limit) * 128]
     if within == text and counter(text) <= limit:
         return text
@@ -115,12 +115,12 @@ def truncate(text: str, limit: int, counter: Counter = estimate) -> str:
         return within[: len(words) + extra]
     lines = words[: words.rfind("\n") + 1].rstrip()
     ends_line = within[len(words) :][:1] == "\n"
-    # Counting is not monotone: fewer characters can be more tokens, so look again.
+    # Counting is not monotone: fewer characters can be more tokens, so check again.
     return lines if not ends_line and len(lines) > 0.8 * len(words) and counter(lines) <= limit else words
 
 
 def _furthest(last: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `last` that fits, by halving; 0 always does."""
+    """Return the largest number up to `last` that fits, by bisection; 0 always does."""
     low = 0
     while low < last:
         middle = (low + last + 1) // 2
@@ -136,13 +136,13 @@ def _encoding() -> Any:
 
 
 def _merged(piece: bytes) -> int:
-    """How many tokens byte-pair encoding leaves of one long piece, in n log n."""
+    """Return how many tokens byte-pair encoding leaves of one long piece, in n log n."""
     import heapq
 
     ranks: dict[bytes, int] = _encoding()._ranks
     size = len(piece)
-    after = list(range(1, size + 1))  # where the part that starts here ends
-    before = list(range(-1, size))  # where the part left of this start begins
+    after = list(range(1, size + 1))  # end of the part that starts here
+    before = list(range(-1, size))  # start of the part left of this one
     heap = [
         (rank, at, at + 2) for at in range(size - 1) if (rank := ranks.get(piece[at : at + 2])) is not None
     ]
@@ -164,12 +164,12 @@ def _merged(piece: bytes) -> int:
 
 
 def _sound(text: str) -> str:
-    """Lone surrogates, which no encoding takes, as replacement characters."""
+    """Replace lone surrogates, which no encoding accepts, by replacement characters."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class _Table:
-    """What is one token: single characters, words with an apostrophe, marks, and words by two letters."""
+    """The known tokens: single characters, words with an apostrophe, marks, and words by two letters."""
 
     def __init__(self, content: bytes) -> None:
         self._chars, self._joined, self._marks, *blocks = content.rstrip(b"\n").split(b"\n")
@@ -188,7 +188,7 @@ class _Table:
         return frozenset(self._marks.decode().replace("↵", "\n").replace("␍", "\r").split("\t"))
 
     def flags(self, word: str) -> int:
-        """How the lower-case `word` may be written as one token."""
+        """Return in which spellings the lower-case `word` is one token."""
         start = word[:2].encode("utf-8", "surrogatepass")
         block = self._blocks.get(start)
         if block is None:
@@ -202,7 +202,7 @@ class _Table:
         return flag - 0x21 if flag <= ord("`") else 0
 
     def holds(self, piece: str) -> bool:
-        """Whether `piece` is known to be one token."""
+        """Return whether `piece` is known to be one token."""
         if len(piece) == 1:
             return piece.isascii() or piece in self.chars
         spaced = piece[0] == " "
@@ -226,7 +226,7 @@ def _table() -> _Table:
 
 @bounded(4 * 1024 * 1024)
 def _most(piece: str) -> int:
-    """The most tokens that one piece can be."""
+    """Return an upper bound of the tokens of one piece."""
     if piece.isdigit() and piece.isascii():
         return 1
     table = _table()
@@ -247,7 +247,7 @@ def _most(piece: str) -> int:
 
 @bounded(4 * 1024 * 1024)
 def _more_than_most(piece: str) -> int:
-    """At least what `_most` says, without taking a word apart."""
+    """Return an upper bound of `_most`, without splitting a word."""
     word = piece.removeprefix(" ")
     if not (word.isascii() and word.isalpha()) or len(piece) > _LONGEST:
         return _most(piece)
@@ -255,10 +255,10 @@ def _more_than_most(piece: str) -> int:
 
 
 def _unmergeable(piece: str, table: _Table) -> int:
-    """The most parts into which a piece can fall such that no two neighbours are together a token.
+    """Return the most parts into which a piece can fall such that no two neighbours are together a token.
 
-    Byte-pair encoding does not stop before that, so it cannot leave more. Of plain words the table knows
-    every token, so each part must be one; elsewhere parts of four or more are not looked at, which only adds.
+    Byte-pair encoding does not stop before that, so it cannot leave more. Of plain words the table knows every token,
+    so each part must be one; elsewhere parts of four or more are not looked at, which only adds.
     """
     complete = _COMPLETE.fullmatch(piece) is not None
     longest = len(piece) if complete else 3
@@ -286,7 +286,7 @@ def _unmergeable(piece: str, table: _Table) -> int:
 
 
 def _blank(piece: str) -> int:
-    """White space: long runs of one kind are single tokens of up to 80 spaces, 11 line ends or 16 tabs."""
+    """Count white space: long runs of one kind are single tokens of up to 80 spaces, 11 line ends or 16 tabs."""
     runs = _BLANK.findall(piece)
     sizes = {" ": 80, "\n": 11, "\t": 16}
     most = sum(1 + len(run) // sizes.get(run[0], 1) for run in runs)
@@ -294,7 +294,7 @@ def _blank(piece: str) -> int:
 
 
 def _by_character(piece: str, table: _Table) -> int:
-    """Characters of other scripts: one token if the character is one, else its bytes."""
+    """Count characters of other scripts: one token if the character is one, else its bytes."""
     straddled = _STRADDLED.findall(piece)
     extra = sum(len(run) // 2 + 1 for run in straddled)
     # After a space some letters fall apart; arrows, boxes and the like do not.

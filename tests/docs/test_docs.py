@@ -165,13 +165,13 @@ WHERE = {
     "Where is a boot context cut that is longer than a client accepts?": ("hooks", "client", "cut"),
     "Where are answers of the graph kept for the next hooks?": ("facts", "cache", "hooks"),
     "Where is it decided whether a passage helps with a message?": ("how probable", "passage helps"),
-    "Where are missed days of cooling made up?": ("cooling", "missed days"),
-    "Where is it counted how many entries a session stores?": ("limits", "per session", "stores"),
+    "Where are missed days of cooling made up?": ("cool", "missed days"),
+    "Where is it counted how many entries a session stores?": ("entries", "limits per session"),
     "Where is a typo in a name understood?": ("names", "typos"),
     "Where is it decided which log lines deserve MEMORY.md?": ("log lines", "memory.md", "select"),
     "Where is the bearer token checked?": ("bearer token",),
     "Where are the exports of ChatGPT and Codex parsed?": ("parse", "exports", "chatgpt", "codex"),
-    "Where is a forgotten text kept out on its way in?": ("forgotten texts are kept out",),
+    "Where is a forgotten text kept out on its way in?": ("forgotten texts are refused",),
     "Where are credentials found and masked?": ("find credentials", "mask"),
 }
 

@@ -447,3 +447,24 @@ def test_what_was_said_is_found_by_its_meaning_after_the_session_without_a_serve
     while "gluten" not in (found := ncm(*question).out) and time.monotonic() < until:
         time.sleep(0.2)
     assert "gluten" in found
+
+
+def test_what_a_session_left_is_both_judged_and_indexed_after_its_end(home, ncm, ncm_process, models_dir):
+    ncm("init")
+    (home / "models").symlink_to(models_dir)
+    for prompt, told in (
+        ("What is the length of the pier?", "It is 300 feet long."),
+        ("No, that is wrong: always answer in metric units.", "91 metres."),
+    ):
+        ncm_process("hook", "user-prompt-submit", stdin=event("UserPromptSubmit", prompt=prompt))
+        ncm_process("hook", "stop", stdin=event("Stop", last_assistant_message=told))
+    ncm_process("hook", "session-end", stdin=event("SessionEnd", reason="other"))
+
+    def ran():
+        jobs = json.loads(ncm("upkeep", "status", "--json").out)["jobs"]
+        return {job["name"] for job in jobs if job["last_run"]}
+
+    until = time.monotonic() + 60
+    while not {"learn", "index"} <= ran() and time.monotonic() < until:
+        time.sleep(0.2)
+    assert ran() == {"learn", "index"}

@@ -127,7 +127,7 @@ def traces(home: Path, words: tuple[str, ...] = WORDS) -> list[str]:
 
 def forget(home: Path, by: str, value: str, stop_at: int = 0) -> list[str]:
     """Forget; with `stop_at` kill this process after so many steps. Gives the names of the steps."""
-    from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+    from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
     from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 
     seen: list[str] = []
@@ -139,7 +139,7 @@ def forget(home: Path, by: str, value: str, stop_at: int = 0) -> list[str]:
 
     with open_memory(home, session="") as memory:
         targets = ForgetTargets(memory.group, step=step)
-        Forgetting(targets, Asked(**{by: value})).carry_out(lambda pages: True, checkpoints=True)
+        Forgetting(targets, ForgetRequest(**{by: value})).carry_out(lambda pages: True, checkpoints=True)
     return seen
 
 

@@ -233,3 +233,23 @@ def test_a_later_line_that_has_only_the_name_of_the_question_does_not_go_before_
     told(open_memory, clock, 2, lambda memory: memory.write("Dentist of Osric: Weller, Ring 12"))
     hits = open_memory().search("When does Osric play handball?", fast=True).hits
     assert "Tuesdays" in hits[0].text
+
+
+def test_a_fact_is_not_called_earlier_by_a_copy_of_the_line_that_states_it(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    memory = open_memory()
+    memory.init()
+    page = memory.home.workspace("main") / "MEMORY.md"
+    lines = ["- Ayla Demir: Steuerberaterin, Tel. 030 555 11", "- Bo Lund: broker, phone 040 777 12"]
+    page.write_text("# People\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    memory.upkeep.run("ingest")
+    clock.moment += timedelta(days=1)
+    with open_memory(session="later") as later:
+        later.upkeep.migrate_files()
+        hits = [*later.graph.search("Ayla Demir").hits, *later.graph.search("Bo Lund").hits]
+        assert {hit.item.value for hit in hits} == {"Steuerberaterin", "030 555 11", "broker", "040 777 12"}
+        assert [hit.mark for hit in hits] == [""] * 4
+        later.store("Bo Lund has a new phone: 040 888 13", "fact")
+        hits = later.graph.search("Bo Lund's phone").hits
+        assert [hit.mark for hit in hits if hit.item.value == "040 777 12"] in ([], ["earlier"])

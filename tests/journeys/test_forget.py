@@ -436,11 +436,11 @@ def test_a_reader_that_holds_an_old_state_makes_it_say_so(
 
 
 def _forget_within(memory: Memory, wait_ms: int):
-    from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+    from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
     from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 
     targets = ForgetTargets(memory.group, wait_ms=wait_ms)
-    return Forgetting(targets, Asked(text=TEXT)).carry_out(yes, checkpoints=False)
+    return Forgetting(targets, ForgetRequest(text=TEXT)).carry_out(yes, checkpoints=False)
 
 
 @pytest.mark.files("it copies the folder of a home for every step")

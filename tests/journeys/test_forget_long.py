@@ -111,7 +111,7 @@ def _everything(memory: Memory, name: str) -> list[object]:
 
 # ---- what counts as a cut copy ----
 
-WANTED = Phrases.asked(LONG)
+WANTED = Phrases.of_request(LONG)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_only_begins_alike_is_not_taken_along(other: str) -> None:
 
 def test_a_few_characters_of_a_script_without_spaces_are_too_little() -> None:
     long = "我的生日是五月十二日，我住在奥斯陆的海港旁边的一座红色的小木屋里，门牌号是七十七号。" * 2
-    assert holds(Phrases.asked(long), long[:30]) and not holds(Phrases.asked(long), long[:8])
+    assert holds(Phrases.of_request(long), long[:30]) and not holds(Phrases.of_request(long), long[:8])
 
 
 def test_a_line_that_was_cut_off_goes_and_its_neighbours_stay() -> None:

@@ -520,7 +520,7 @@ def dying(real):
     return call
 mirror.PageTable.put = dying(mirror.PageTable.put)
 mirror.replace_text = dying(mirror.replace_text)
-mirror._Round._remember = dying(mirror._Round._remember)
+mirror._Synchronisation._remember = dying(mirror._Synchronisation._remember)
 with Memory.open(home) as memory:
     list(memory.workspace.mirror(Path(folder)))
 """

@@ -146,3 +146,28 @@ def test_ordinary_work_in_a_young_memory_brings_nothing(memory, say, open_memory
     say("My knee acts up again, the doctor wants me to run no more until May.", "Get well soon.")
     say("We moved the branch office from Hull to Leeds.", "Noted.")
     assert asked(open_memory, message) == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Mein Stundensatz liegt bei 85 Euro.", "Was ist mein Stundensatz?"),
+        ("Mein Stundensatz liegt bei 85 Euro.", "mein Stundensatz?"),
+        ("Die Miete beträgt ab Jänner 910 Euro.", "Wie hoch ist die Miete ab Jänner?"),
+        ("My hourly rate is 85 euros.", "What's my hourly rate?"),
+    ],
+)
+def test_a_short_question_whose_words_memory_has_is_answered_in_any_language(
+    say, open_memory, statement, question
+):
+    """Neither the judge nor the small scorer knows that these questions need memory."""
+    say(statement, "Notiert.")
+    say("The shop window is cleaned on Mondays.", "Noted.")
+    assert statement in asked(open_memory, question)
+
+
+@pytest.mark.parametrize("message", ["nein, das andere", "How does hide glue work?", "Was ist mein Problem?"])
+def test_a_reply_or_a_question_about_other_things_brings_nothing(say, open_memory, message):
+    say("The dog is called Fiete and is afraid of thunder.", "Poor Fiete.")
+    say("My studio opens at nine and the lamp is broken.", "Noted.")
+    assert asked(open_memory, message) == ""

@@ -39,6 +39,9 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
         "Our margin is 41 percent. Please leave that out of your memory",
         "Ich möchte nicht, dass du das speicherst: mein Gehalt liegt bei 72.000",
         "What I just said about Clara must not be stored",
+        "This is off the record, but please be frank.",
+        "Off the record, and I mean it: Jonas is leaving",
+        "Don't save our conversation.",
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
@@ -70,6 +73,7 @@ def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: 
         "keep it off the main branch",
         "that stays between the two services",
         "You don't remember that?",
+        "The journalist said it was off the record, but printed it anyway.",
     ],
 )
 def test_what_is_said_of_files_and_values_or_by_others_is_no_such_wish(message: str):
@@ -131,6 +135,9 @@ def test_an_archived_transcript_is_without_it_and_its_answer(memory: Memory, hom
         "Kannst du bitte das mit Veit wieder vergessen?",
         "Lösch bitte alles, was du über Philippa weißt",
         "Vergiss das mit der Probezeit bitte wieder",
+        "Please delete all you have stored.",
+        "Can you delete everything you know about my ex?",
+        "Now forget everything you have stored about Ben",
     ],
 )
 def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
@@ -143,7 +150,8 @@ def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
     "message",
     ["forget it, let's do the other one", "forget that, use tabs instead", "please don't forget it",
      "don't forget that we meet at nine", "please forget that approach", "vergiss nicht das Brot",
-     "Lösch bitte alle Dateien in tmp"],
+     "Lösch bitte alle Dateien in tmp", "Don't forget what I said about the harbour",
+     "Delete everything you generated"],
 )  # fmt: skip
 def test_an_idiom_a_correction_or_a_reminder_is_no_wish_to_forget(ncm, message: str):
     ncm("init")

@@ -257,7 +257,15 @@ def test_an_answer_that_the_next_message_corrects_is_marked_and_stands_after_the
 
 @pytest.mark.parametrize(
     "following",
-    ["No, thanks.", "Great, that helps.", "No problem, I'll tell the neighbours.", "Which bins are they?"],
+    [
+        "No, thanks.",
+        "No, thanks. I have to leave now, see you.",
+        "Nein, danke. Ich muss los, tschüss.",
+        "no. 5 is alive is a film",
+        "Great, that helps.",
+        "No problem, I'll tell the neighbours.",
+        "Which bins are they?",
+    ],
 )
 def test_a_message_that_corrects_nothing_marks_no_answer(
     open_memory: Callable[..., Memory], say: Callable[..., None], following: str
@@ -349,6 +357,23 @@ def test_a_line_that_was_added_to_a_page_later_is_newer(
     page.write_text(page.read_text() + "- Credit notes of Tidepool are signed off by Oluwaseun now\n")
     hits = open_memory().search("who signs off credit notes", fast=True).hits
     assert {hit.mark for hit in hits if "Priyanka" in hit.text} == {"earlier"}
+
+
+@pytest.mark.parametrize("days", [0, 5])
+def test_the_only_line_of_a_page_is_newer_once_it_was_edited(
+    open_memory: Callable[..., Memory], say: Callable[..., None], home: Any, clock: Any, days: int
+) -> None:
+    page = home / "workspace" / "memory" / "hosts.md"
+    clock.moment -= timedelta(days=days)
+    with open_memory() as memory:
+        memory.init()
+        page.write_text("# Hosts\n\n- The deploy host of Heron is kelp-1\n")
+        memory.search("deploy host", fast=True)
+    clock.moment += timedelta(days=days)
+    say(2, "The deploy host of Heron is ember-3")
+    page.write_text("# Hosts\n\n- The deploy host of Heron is now basalt-9\n")
+    hits = open_memory().search("deploy host of Heron", fast=True).hits
+    assert {hit.mark for hit in hits if "ember-3" in hit.text} == {"earlier"}
 
 
 def test_the_name_of_the_project_pairs_nothing_within_it(

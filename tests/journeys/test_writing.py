@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.types import Scope
 
 # A process that opens the home given to it; what it writes comes as Python lines.
 PROCESS = """
@@ -98,6 +99,28 @@ def test_the_number_given_is_the_lines_own(memory: Memory):
     first, second = memory.write("one"), memory.write("two", "decision", 0.9)
     assert memory.get(first.path, first.line, first.line).text == "- one\n"
     assert memory.get(second.path, second.line, second.line).text == "- [decision|i=0.9] two\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "line"),
+    [
+        ("[decision|i=0.9] Chose SQLite", {}, "- [decision|i=0.9|@tide] Chose SQLite"),
+        ("- [lesson|i=0.7] Measure first", {}, "- [lesson|i=0.7|@tide] Measure first"),
+        ("[decision|i=0.9] Chose SQLite", {"importance": 0.4}, "- [decision|i=0.4|@tide] Chose SQLite"),
+        ("[decision|i=0.9] Chose SQLite", {"tag": "note"}, "- [note|@tide] [decision|i=0.9] Chose SQLite"),
+        ("[decision|by owner] Chose SQLite", {}, "- [@tide] [decision|by owner] Chose SQLite"),
+        ("[decision|i=0.9|@reef] Chose SQLite", {}, "- [@tide] [decision|i=0.9|@reef] Chose SQLite"),
+        ("[x] done", {}, "- [@tide] [x] done"),
+        ("[docs|i=1](https://example.org)", {}, "- [@tide] [docs|i=1](https://example.org)"),
+    ],
+)
+def test_content_that_has_its_tag_and_importance_before_it_is_tagged_so(
+    home: Path, content: str, given: dict[str, Any], line: str
+):
+    with Memory.open(home, Scope(project="tide")) as memory:
+        memory.init()
+        memory.write(content, **given)
+        assert memory.get(f"memory/{memory.group.today}.md").text.splitlines()[-1] == line
 
 
 def test_a_log_with_windows_line_ends_and_no_final_newline_stays_one(memory: Memory, home: Path):

@@ -25,7 +25,7 @@ WORDS = st.lists(
 
 @given(before=WORDS, text=WORDS, after=WORDS)
 def test_a_text_is_found_wherever_it_stands(before: list[str], text: list[str], after: list[str]) -> None:
-    wanted = Phrases.asked(" ".join(text))
+    wanted = Phrases.of_request(" ".join(text))
     for whole in (" ".join(text), f"{' '.join(before)}, {' '.join(text).upper()}! {' '.join(after)}"):
         assert holds(wanted, whole)
         assert holds(Phrases(known=frozenset(wanted.marks())), whole)
@@ -33,7 +33,7 @@ def test_a_text_is_found_wherever_it_stands(before: list[str], text: list[str], 
 
 @given(texts=st.lists(WORDS.map(" ".join), max_size=4), said=WORDS.map(" ".join))
 def test_fingerprints_find_what_the_clear_text_finds(texts: list[str], said: str) -> None:
-    for wanted in (Phrases.asked(*texts), Phrases.met(texts)):
+    for wanted in (Phrases.of_request(*texts), Phrases.of_rows(texts)):
         marks = Phrases(known=frozenset(wanted.marks()))
         words = words_of(said)
         assert sorted(wanted.spans(words)) == sorted(marks.spans(words))
@@ -43,7 +43,11 @@ def test_fingerprints_find_what_the_clear_text_finds(texts: list[str], said: str
 @given(text=WORDS, said=st.lists(WORDS.map(" ".join), max_size=4).map("\n".join), cut=st.integers(1, 40))
 def test_a_glance_never_misses_what_the_words_would_find(text: list[str], said: str, cut: int) -> None:
     long = " ".join(text * 4)
-    for wanted in (Phrases.asked(long), Phrases.met([" ".join(text)]), Phrases.spoken(said.split("\n"))):
+    for wanted in (
+        Phrases.of_request(long),
+        Phrases.of_rows([" ".join(text)]),
+        Phrases.of_talk(said.split("\n")),
+    ):
         for whole in (said, said.upper(), f"{said} {long}", " ".join(text), long[:-cut], f"x: {long[cut:]}"):
             words = words_of(whole)
             found = (
@@ -53,23 +57,23 @@ def test_a_glance_never_misses_what_the_words_would_find(text: list[str], said: 
 
 
 def test_fingerprints_tell_nothing() -> None:
-    marks = Phrases.asked("Anna lives in Oslo").marks()
+    marks = Phrases.of_request("Anna lives in Oslo").marks()
     assert len(marks) == 1 and marks[0].startswith("4:") and "anna" not in marks[0]
 
 
 def test_a_name_is_a_word_not_a_piece_of_one() -> None:
-    wanted = Phrases.asked("Ann")
+    wanted = Phrases.of_request("Ann")
     assert holds(wanted, "Ann's phone") and holds(wanted, "(ann)")
     assert not holds(wanted, "annual report of Anna")
 
 
 def test_scripts_without_spaces_are_found_inside_a_run() -> None:
-    assert holds(Phrases.asked("生日"), "我的生日是五月")
-    assert not holds(Phrases.asked("生日"), "生活日记")
+    assert holds(Phrases.of_request("生日"), "我的生日是五月")
+    assert not holds(Phrases.of_request("生日"), "生活日记")
 
 
 def test_what_something_held_is_found_inside_others_only_when_it_tells() -> None:
-    wanted = Phrases.met(["yes please", "the office is in Oslo", "word " * 40])
+    wanted = Phrases.of_rows(["yes please", "the office is in Oslo", "word " * 40])
     assert not holds(wanted, "yes please do")
     assert holds(wanted, "Yes, please!")
     assert holds(wanted, "He says the office is in Oslo now")
@@ -78,13 +82,13 @@ def test_what_something_held_is_found_inside_others_only_when_it_tells() -> None
 
 def test_a_text_that_runs_over_lines_marks_all_of_them() -> None:
     lines = ["# Title", "- Anna lives", "  in Oslo", "- Bert does not"]
-    assert lines_holding(lines, Phrases.asked("Anna lives in Oslo")) == {1, 2}
+    assert lines_holding(lines, Phrases.of_request("Anna lives in Oslo")) == {1, 2}
 
 
 def test_texts_in_json_are_seen_without_their_escapes() -> None:
     payload = json.dumps({"note": "first\nAnna lives\tin Oslo", "more": [["x"], {"deep": "y"}]})
     assert set(texts_in(payload)) >= {"first\nAnna lives\tin Oslo", "x", "y"}
-    assert any(holds(Phrases.asked("Anna lives in Oslo"), text) for text in texts_in(payload))
+    assert any(holds(Phrases.of_request("Anna lives in Oslo"), text) for text in texts_in(payload))
     assert list(texts_in("{no json")) == ["{no json"]
 
 
@@ -92,7 +96,7 @@ def test_texts_in_json_are_seen_without_their_escapes() -> None:
 def test_a_masked_text_no_longer_holds_it_and_keeps_the_rest(
     before: list[str], text: list[str], after: list[str]
 ) -> None:
-    wanted = Phrases.asked(" ".join(text))
+    wanted = Phrases.of_request(" ".join(text))
     said = f"{' '.join(before)}\n{' '.join(text)}! {' '.join(after)}"
     clean, count = masked(wanted, said)
     assert count >= 1 and not list(wanted.spans(words_of(clean)))
@@ -103,7 +107,7 @@ def test_a_masked_text_no_longer_holds_it_and_keeps_the_rest(
 
 @given(said=st.text(max_size=60))
 def test_a_text_without_it_is_left_as_it_is_to_the_byte(said: str) -> None:
-    wanted = Phrases.asked("surely not in there")
+    wanted = Phrases.of_request("surely not in there")
     assert masked(wanted, said) == (said, 0)
 
 
@@ -113,7 +117,7 @@ def test_words_are_the_same_whether_a_text_is_read_whole_or_run_by_run(said: str
 
 
 def test_only_the_forgotten_words_are_masked() -> None:
-    wanted = Phrases.asked("Anna lives in Oslo") | Phrases.whole_only(["the only thing on its line"])
+    wanted = Phrases.of_request("Anna lives in Oslo") | Phrases.whole_only(["the only thing on its line"])
     assert masked(wanted, "@Andy (Anna’s fine) ANNA lives\nin Oslo, and Bert?") == (
         "@Andy (Anna’s fine) [forgotten] and Bert?",
         1,
@@ -123,7 +127,7 @@ def test_only_the_forgotten_words_are_masked() -> None:
 
 
 def test_masking_a_value_opens_json_in_it_and_leaves_it_json() -> None:
-    wanted = Phrases.asked("Anna lives in Oslo")
+    wanted = Phrases.of_request("Anna lives in Oslo")
     inner = json.dumps({"note": "so Anna lives in Oslo", "n": 1})
     value, count = masked_value(wanted, {"a": [inner, 7, None], "Anna lives in Oslo": True, "b": "fine"})
     assert count == 2 and value["b"] == "fine" and value[FORGOTTEN] is True
@@ -134,12 +138,12 @@ def test_masking_a_value_opens_json_in_it_and_leaves_it_json() -> None:
 
 
 def test_small_talk_of_a_conversation_is_not_kept_away() -> None:
-    wanted = Phrases.spoken(["Thank you!", "How are you", "0171 5550199", "the safe is behind the door"])
+    wanted = Phrases.of_talk(["Thank you!", "How are you", "0171 5550199", "the safe is behind the door"])
     assert not holds(wanted, "thank you") and not holds(wanted, "How are you?")
     assert holds(wanted, "0171-5550199") and holds(wanted, "I think the safe is behind the door")
 
 
 def test_a_copy_that_was_cut_inside_its_sixth_word_is_known() -> None:
-    wanted = Phrases.asked("alpha bravo delta hotel india extraordinarily many more words follow")
+    wanted = Phrases.of_request("alpha bravo delta hotel india extraordinarily many more words follow")
     assert holds(wanted, "He said: alpha bravo delta hotel india extraordi")
     assert not holds(wanted, "He said: alpha bravo delta hotel india extraordi and so on")

@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     facts = SqliteDatabase(folder / "facts.db", "facts", steps=migrate.steps_of("facts")[:3])
     with facts.transaction():
-        marks = Phrases.asked(*TEXTS).marks()
+        marks = Phrases.of_request(*TEXTS).marks()
         TombstoneTable(facts).insert([("", "", "", mark, "forgotten by text", MOMENT) for mark in marks])
         TombstoneTable(facts).insert([("anna", "phone", "d1", "", "wrong", MOMENT)])
     facts.close()
@@ -77,7 +77,7 @@ def test_what_an_older_process_adds_before_the_graph_is_opened_is_not_lost(data:
     assert is_complete(data)
     facts = SqliteDatabase(data / "facts.db", "facts", steps=migrate.steps_of("facts")[:3])
     with facts.transaction():
-        mark = Phrases.asked("one more thing").marks()[0]
+        mark = Phrases.of_request("one more thing").marks()[0]
         TombstoneTable(facts).insert([("", "", "", mark, "forgotten by text", MOMENT)])
     facts.close()
     open_facts(data)
@@ -133,7 +133,9 @@ def test_processes_that_forget_at_once_lose_nothing_and_the_copy_has_it_all(tmp_
     data = tmp_path / "data"
 
     def forget(number: int) -> None:
-        Intake(data=data).forget(Phrases.asked(TEXTS[number]), [("anna", "phone", str(number))], "x", MOMENT)
+        Intake(data=data).forget(
+            Phrases.of_request(TEXTS[number]), [("anna", "phone", str(number))], "x", MOMENT
+        )
 
     children = [in_child(lambda number=number: forget(number)) for number in range(8)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
@@ -156,7 +158,7 @@ def test_a_group_in_which_nothing_was_forgotten_has_no_list(tmp_path: Path) -> N
 def test_a_list_is_repaired_from_what_is_left_of_its_copy(tmp_path: Path) -> None:
     data = tmp_path / "data"
     intake = Intake(data=data)
-    intake.forget(Phrases.asked(*TEXTS), [], "x", MOMENT)
+    intake.forget(Phrases.of_request(*TEXTS), [], "x", MOMENT)
     intake.close()
     copy = data / "forgotten"
     copy.write_text("no tombstone\n" + copy.read_text() + '["half of o')

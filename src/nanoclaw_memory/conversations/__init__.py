@@ -1,1 +1,1 @@
-"""Exchanges, sessions, topics, anchors, transcripts."""
+"""Exchanges, sessions, topics, anchors and transcripts."""

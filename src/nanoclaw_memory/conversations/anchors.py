@@ -61,23 +61,23 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 def find(exchanges: Sequence[Exchange], now: datetime) -> list[Anchor]:
-    """The anchors among exchanges, the weightiest and newest first.
+    """Return the anchors among exchanges, by weight, then newest first.
 
-    They are read from the archive each time: they survive between processes, and forgotten ones are gone.
+    They are read from the archive each time, so that they survive between processes and vanish when forgotten.
     """
     found = []
-    for one in exchanges:
-        if now - moment_of(one.timestamp) > LIFETIME:
+    for exchange in exchanges:
+        if now - moment_of(exchange.timestamp) > LIFETIME:
             continue
-        stated = _stated(one.user_message, one.foreign_lines)
-        found += [Anchor(kind, weight, text, one.timestamp) for kind, weight, text in stated]
+        stated = _stated(exchange.user_message, exchange.foreign_lines)
+        found += [Anchor(kind, weight, text, exchange.timestamp) for kind, weight, text in stated]
     unique = {anchor.text.casefold(): anchor for anchor in found}
     return sorted(unique.values(), key=lambda anchor: (anchor.weight, anchor.at), reverse=True)[:MOST]
 
 
 @bounded(512 * 1024)  # a conversation is read again at every message
 def _stated(message: str, foreign_lines: tuple[int, ...]) -> tuple[tuple[str, float, str], ...]:
-    """Kind, weight and text of the anchors in what a person says themselves."""
+    """Return kind, weight and text of the anchors in a person's own words."""
     own = read(message, known=foreign_lines).text[:4_000]
     kinds = ((_kind(sentence), sentence) for sentence in sentences(own))
     return tuple((*kind, one_line(sentence)[:MAX_TEXT]) for kind, sentence in kinds if kind)

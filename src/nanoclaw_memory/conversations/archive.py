@@ -64,14 +64,16 @@ def archive(
     project: str = "",
     folder: str = FOLDER,
 ) -> Archived | None:
-    """Write the turns that no archive of the session contains yet; None, and no directory made, without any.
+    """Write the turns that no archive of the session contains yet; return None, and create no folder, if there are
+    none.
 
-    `known` are the archives by session, for callers that archive many at a time; `project` is where it was said.
+    `known` are the archives by session, for callers that archive many at a time; `project` is where the conversation
+    took place.
     """
     key = _key(transcript)
     masked, redacted = _admitted(intake, transcript.said)
     parts = _parts(home, group, key, known, folder)
-    fresh = _after(_archived_turns(home, group, parts), masked)
+    fresh = _new_turns(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
     given = intake.admit_or_none(transcript.title)
@@ -106,9 +108,11 @@ def unarchived(
     intake: Intake,
     known: Mapping[str, Sequence[Archived]] | None = None,
 ) -> bool:
-    """Whether `archive` would write anything."""
+    """Return whether `archive` would write anything."""
     masked, _ = _admitted(intake, transcript.said)
-    return bool(_after(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked))
+    return bool(
+        _new_turns(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked)
+    )
 
 
 def _key(transcript: Transcript) -> str:
@@ -132,7 +136,7 @@ def _archived_turns(home: Home, group: str, parts: Sequence[Archived]) -> list[U
 
 
 def _pieces(said: Sequence[Utterance]) -> Iterator[list[Utterance]]:
-    """The turns in parts small enough to be read as memory files; a question and its answer stay together."""
+    """Split the turns into parts small enough for a memory file; a question and its answer stay together."""
     piece: list[Utterance] = []
     size = 0
     for turn in said:
@@ -148,25 +152,27 @@ def _pieces(said: Sequence[Utterance]) -> Iterator[list[Utterance]]:
 def archives(
     home: Home, group: str, folder: str = FOLDER, seen: Callable[[str], bool] = bool
 ) -> list[Archived]:
-    """The archived conversations of a group, oldest first, parts of a session in order; only `seen` ones are read."""
+    """Return a group's archived conversations, oldest first, a session's parts in order; files that are not `seen`
+    are skipped.
+    """
     place = home.workspace(group) / folder
     if not place.is_dir() or not _inside(place, home.workspace(group)):
         return []
     paths = (path for path in place.glob("*.md") if not path.is_symlink() and seen(f"{folder}/{path.name}"))
     found = [_described(path, folder) for path in paths]
-    return [archived for _, archived in sorted((part, one) for part, one in found)]
+    return [archived for _, archived in sorted((part, archive) for part, archive in found)]
 
 
 # ---- marks ----
 
 
 def turn_mark(speaker: str, at: datetime | None) -> str:
-    """The mark that opens a turn: `**User** (14:05):`."""
+    """Return the mark that opens a turn: `**User** (14:05):`."""
     return f"**{speaker}**" + (f" ({at:%H:%M})" if at else "") + ":"
 
 
 def render(said: Sequence[Utterance], day: str, clock: Clock) -> str:
-    """The turns as Markdown, each after an empty line."""
+    """Render the turns as Markdown, each after an empty line."""
     lines: list[str] = []
     for turn in said:
         moment = _moment(turn.at, clock)
@@ -178,7 +184,7 @@ def render(said: Sequence[Utterance], day: str, clock: Clock) -> str:
 
 
 def utterances_in(markdown: str) -> list[Utterance]:
-    """The turns of an archive; the inverse of `render`."""
+    """Parse the turns of an archive; the inverse of `render`."""
     day, head, body = "", None, []
     found: list[Utterance] = []
     for line in [*markdown.split("\n"), "**User**:"]:
@@ -198,7 +204,7 @@ def utterances_in(markdown: str) -> list[Utterance]:
 
 
 def title_of(said: Sequence[Utterance]) -> str:
-    """What a conversation is about: the first line of what the user said first."""
+    """Return a conversation's title: the first line of what the user said first."""
     first = next((turn.text for turn in said if turn.speaker == "User"), said[0].text if said else "")
     line = one_line(first.strip().split("\n", 1)[0]).lstrip("#>*-` ")
     return line if len(line) <= 80 else line[:80].rsplit(" ", 1)[0] + " …"
@@ -208,7 +214,7 @@ def title_of(said: Sequence[Utterance]) -> str:
 
 
 def normalised(text: str) -> str:
-    """A turn's text as an archive can contain it: plain line ends, no controls, every code fence closed."""
+    """Normalise a turn's text for an archive: plain line ends, no controls, every code fence closed."""
     plain = encodable(_CONTROLS.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip())
     closing = ""
     for _, fence in _in_code(plain.split("\n")):
@@ -229,7 +235,7 @@ def _utterance(head: re.Match[str], day: str, body: list[str]) -> Utterance:
 
 
 def _per_line(lines: Sequence[str], change: str | Callable[[re.Match[str]], str]) -> list[str]:
-    """The lines, with those that could be parsed as a mark or heading escaped or unescaped."""
+    """Escape or unescape the lines that could be parsed as a mark or heading."""
     found = []
     for line, fence in _in_code(lines):
         taken = _TAKEN_IN_CODE if fence else _TAKEN
@@ -242,7 +248,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _in_code(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each line with the fence that is still open after it; empty outside of code."""
+    """Yield each line with the fence that is still open after it; empty outside of code."""
     fence = ""
     for line in lines:
         match = _FENCE.match(line)
@@ -253,11 +259,11 @@ def _in_code(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield line, fence
 
 
-# ---- what is new ----
+# ---- new turns ----
 
 
 def _admitted(intake: Intake, said: Sequence[Utterance]) -> tuple[list[Utterance], int]:
-    """The turns as they may be archived, and how many credentials were masked in them."""
+    """Return the turns as they may be archived, and how many credentials were masked in them."""
     turns, total = [], 0
     for turn in without_unkept(said):
         admitted = intake.admit_or_none(turn.text)
@@ -268,7 +274,7 @@ def _admitted(intake: Intake, said: Sequence[Utterance]) -> tuple[list[Utterance
 
 
 def _joined(parts: Iterable[Sequence[Utterance]]) -> list[Utterance]:
-    """The turns of all parts; an answer that was continued in the next part is one turn again."""
+    """Join the turns of all parts; an answer continued in the next part becomes one turn again."""
     joined: list[Utterance] = []
     for said in parts:
         if joined and said and joined[-1].speaker == said[0].speaker == "Agent":
@@ -278,8 +284,8 @@ def _joined(parts: Iterable[Sequence[Utterance]]) -> list[Utterance]:
     return joined
 
 
-def _after(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utterance]:
-    """The turns that come after what is archived; the last archived one may have grown since."""
+def _new_turns(before: Sequence[Utterance], said: Sequence[Utterance]) -> list[Utterance]:
+    """Return the turns after the archived ones; the last archived turn may have grown since."""
     archived = [(turn.speaker, turn.text) for turn in before]
     spoken = [(turn.speaker, turn.text) for turn in said]
     for shared in range(min(len(archived), len(spoken)), 0, -1):
@@ -311,7 +317,7 @@ def _inside(folder: Path, base: Path) -> bool:
 
 
 def _described(path: Path, folder: str) -> tuple[tuple[str, int, str], Archived]:
-    """An archive by its first lines; a file that a person wrote may have a title only."""
+    """Describe an archive by its first lines; a file that a person wrote may have only a title."""
     with path.open("rb") as handle:
         lines = handle.read(4096).decode("utf-8", "replace").split("\n")
     fields = {match[1]: match[2] for line in lines[:12] if (match := _FIELD.match(line))}

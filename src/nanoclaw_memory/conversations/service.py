@@ -1,4 +1,4 @@
-"""Conversations of one group as one scope may see them: exchanges, sessions, transcripts, archives, the spool."""
+"""Conversations of one group for one scope: exchanges, sessions, transcripts, archives, the spool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.conversations.spool import MAX_TEXT, Spool, SpooledExchange, answer_in, asked_here
+from nanoclaw_memory.conversations.spool import (
+    MAX_TEXT,
+    Spool,
+    SpooledExchange,
+    answer_in,
+    turns_of_questions,
+)
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.intake.wishes import UNKEPT, is_unkept
@@ -35,7 +41,7 @@ EXCERPT = 300  # characters of one side in a hit
 
 
 class Conversations:
-    """Records, lists, searches and archives what was said."""
+    """Record, list, search and archive conversations."""
 
     def __init__(
         self,
@@ -60,9 +66,9 @@ class Conversations:
     # ---- exchanges ----
 
     def add(self, user: str, agent: str, at: datetime, judge: Judge | None = None) -> tuple[Exchange, bool]:
-        """Store an exchange of this session; False beside it when the same one was stored before.
+        """Store an exchange of this session; the second value is False if it was stored before.
 
-        The judge, where it is at hand, tells which lines of the message are somebody else's.
+        The judge, if available, decides which lines of the message are somebody else's.
         """
         from nanoclaw_memory.conversations import topics
         from nanoclaw_memory.intake.own_words import read
@@ -84,51 +90,53 @@ class Conversations:
         return replace(exchange, id=number), new
 
     def sessions(self, limit: int) -> list[Session]:
-        """The sessions that this scope may see, newest first."""
+        """Return the sessions that this scope may see, newest first."""
         return self.exchanges.sessions(self.scope.private, limit)
 
     def session(self, session_id: str) -> list[Exchange]:
-        """The exchanges of a session, oldest first."""
+        """Return the exchanges of a session, oldest first."""
         found = self.exchanges.of_session(session_id, self.scope.private)
         if not found:
             raise NotFound(f"there is no session {session_id[:80]!r}", "see: ncm sessions list")
         return found
 
     def transcript_since(self, exchange_id: int, limit: int) -> Transcript:
-        """At most `limit` exchanges of this session after one of them, as a transcript."""
+        """Return at most `limit` exchanges of this session after a given one, as a transcript."""
         said = [
-            Utterance(speaker, text, one.timestamp)
-            for one in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
-            for speaker, text in (("User", one.user_message), ("Agent", one.agent_response))
-            if one.id > exchange_id and text
+            Utterance(speaker, text, exchange.timestamp)
+            for exchange in self.exchanges.of_session(self.scope.session_id, self.scope.private, limit)
+            for speaker, text in (("User", exchange.user_message), ("Agent", exchange.agent_response))
+            if exchange.id > exchange_id and text
         ]
         return Transcript(self.scope.session_id, "exchanges", tuple(said))
 
     # ---- transcripts and archives ----
 
     def transcripts(self) -> list[TranscriptFile]:
-        """The raw transcripts of this group's agent, newest first."""
+        """Return the raw transcripts of this group's agent, newest first."""
         from nanoclaw_memory.conversations.transcripts import transcript_files
 
         return transcript_files(self.home, self.scope.group)
 
     def read(self, transcript: str) -> Transcript:
-        """A transcript, given by its path or by the id of a session of this group's agent."""
+        """Read a transcript, named by its path or by the id of a session of this group's agent."""
         from nanoclaw_memory.conversations.transcripts import find_transcript, no_transcript, read_transcript
 
         found = read_transcript(find_transcript(self.home, self.scope, transcript))
         if self.scope.private:
             return found
         self._require_own(found, transcript)
-        # Whoever may call a hook may name any session and file: only what was asked in this chat is this chat's.
-        questions = [one.user_message for one in self.exchanges.of_session(found.session_id, private=False)]
-        said = asked_here(found.said, questions, lambda text: self._spooled(text)[0])
+        # A caller of a hook may name any session and file: only questions asked in this chat belong to it.
+        questions = [
+            exchange.user_message for exchange in self.exchanges.of_session(found.session_id, private=False)
+        ]
+        said = turns_of_questions(found.said, questions, lambda text: self._spooled(text)[0])
         if not said:
             raise no_transcript(transcript)
         return replace(found, said=said, title="")
 
     def _require_own(self, found: Transcript, asked: str) -> None:
-        """A shared chat reads the transcript of its own session and no other; it does not learn which there are."""
+        """Refuse a shared chat any transcript but its own session's, without revealing which others exist."""
         from nanoclaw_memory.conversations.transcripts import no_transcript
 
         own = self.scope.session_id
@@ -136,17 +144,19 @@ class Conversations:
             raise no_transcript(asked)
 
     def archives(self) -> list[Archived]:
-        """The archived conversations that this scope may see, oldest first."""
+        """Return the archived conversations that this scope may see, oldest first."""
         from nanoclaw_memory.conversations.archive import FOLDER, archives
 
         def seen(path: str) -> bool:
             return visible(self.scope, path, self._shared_files)
 
         folders = (SHARED_TALKS, FOLDER)
-        return [one for folder in folders for one in archives(self.home, self.scope.group, folder, seen)]
+        return [
+            archive for folder in folders for archive in archives(self.home, self.scope.group, folder, seen)
+        ]
 
     def archive(self, transcript: Transcript) -> Archived | None:
-        """Write the turns that no archive of the session contains yet; None when there are none."""
+        """Write the turns that no archive of the session contains yet; return None if there are none."""
         from nanoclaw_memory.conversations.archive import archive
 
         scope = self.scope
@@ -163,16 +173,17 @@ class Conversations:
     # ---- the spool ----
 
     def note(self, kind: str, text: str) -> None:
-        """Spool a `prompt` or an `answer` within a millisecond; `drain` archives it."""
+        """Append a `prompt` or an `answer` to the spool within a millisecond; `drain` archives it."""
         open_question = self.spool.open_question(self.scope.session_id)
         asked = text if kind == "prompt" else open_question[0] if open_question else ""
         spooled, checked = (UNKEPT, True) if is_unkept(asked) else self._spooled(text)
         if kind == "prompt" and open_question and open_question[0] == spooled[:MAX_TEXT]:
-            return  # a server that was too slow for its hook has noted it, or the hook has
+            return  # recorded already, by the hook or by a server too slow for its hook
         self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)
 
     def note_answer_from(self, transcript: str) -> bool:
-        """Spool the answer to this session's open question from the end of a transcript; whether it was there.
+        """Spool the answer to this session's open question from the end of a transcript; return whether it was
+        found.
 
         Clients write transcripts late: the answer must follow that question, or be younger than it.
         """
@@ -191,34 +202,34 @@ class Conversations:
         return bool(answer)
 
     def drain(self, record: Callable[[SpooledExchange], object], limit: int = 50, wait: float = 10.0) -> int:
-        """Pass at most `limit` spooled exchanges to `record`; returns how many."""
+        """Pass at most `limit` spooled exchanges to `record`; return how many."""
         return self.spool.drain(self.clock.now(), record, limit, self._checked, wait)
 
     def _spooled(self, text: str) -> tuple[str, bool]:
-        """A text as it waits in the spool; False: it could not be checked, and must be before it is archived."""
+        """Return a text as it is spooled; False if it could not be checked and must be before it is archived."""
         admitted = self._intake.talk(text[:MAX_TEXT], "spool")
         kept = self._intake.masked(text[:MAX_TEXT]) if admitted.withheld else admitted
         return kept.text, not admitted.withheld
 
     def _checked(self, text: str) -> str:
-        self._intake.forgets(text)  # an error while the list of forgotten texts cannot be read
+        self._intake.forgets(text)  # fails while the list of forgotten texts cannot be read
         return self._intake.talk(text, "spool").text
 
 
 def archive_folder(scope: Scope) -> str:
-    """Where conversations of a scope are archived."""
+    """Return the folder of a scope's archived conversations."""
     return "conversations" if scope.private else SHARED_TALKS
 
 
 def shortened(exchange: Exchange, wanted: set[str]) -> str:
-    """An exchange in short, around the wanted words."""
+    """Return a short form of an exchange, around the wanted words."""
     user = excerpt(exchange.user_message, wanted, EXCERPT)
     agent = excerpt(exchange.agent_response, wanted, EXCERPT)
     return f"User: {user}" + (f"\nAgent: {agent}" if agent else "")
 
 
 def excerpt(text: str, wanted: set[str], limit: int) -> str:
-    """At most `limit` characters: from the start, or around the sentence with most of the wanted words."""
+    """Return at most `limit` characters: from the start, or around the sentence with most of the wanted words."""
     plain = one_line(text)
     if len(plain) <= limit:
         return plain
@@ -226,7 +237,7 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     best = max(range(len(parts)), key=lambda n: (_overlap(parts[n], wanted), -n))
     chosen = parts[best]
     if len(chosen) > limit:
-        return _telling_part(chosen, wanted, limit - 1, inside=best > 0)
+        return _informative_part(chosen, wanted, limit - 1, inside=best > 0)
     before, after = best - 1, best + 1
     while True:
         if after < len(parts) and len(chosen) + len(parts[after]) < limit:
@@ -238,8 +249,8 @@ def excerpt(text: str, wanted: set[str], limit: int) -> str:
     return ("… " if before >= 0 else "") + chosen
 
 
-def _telling_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> str:
-    """The words of a sentence that fit and tell most: what was asked for, and numbers and names beside it."""
+def _informative_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> str:
+    """Return the most informative words of a sentence that fit: wanted words, and numbers and names beside them."""
     found = sentence.split(" ")
     worth = [_worth(word, wanted, first=not place) for place, word in enumerate(found)]
     most, chosen, start, size = -1, (0, 1), 0, -1
@@ -249,7 +260,7 @@ def _telling_part(sentence: str, wanted: set[str], limit: int, inside: bool) -> 
             size -= len(found[start]) + 1
             start += 1
         told = sum(worth[start:end])
-        if told > most or (not told and not start):  # where nothing tells, as much as fits
+        if told > most or (not told and not start):  # no word is informative: as much as fits
             most, chosen = told, (start, end)
     cut = " ".join(found[slice(*chosen)])[:limit]
     before, after = inside or chosen[0], chosen[1] < len(found) or not cut.endswith(found[-1])

@@ -1,4 +1,4 @@
-"""The spool: a hook appends a prompt or an answer within a millisecond; later they are archived as exchanges."""
+"""The spool: a hook appends a prompt or an answer within a millisecond; they are archived as exchanges later."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Scope, Utterance
 
 MAX_TEXT = 100_000
-LOCK_SECONDS = 0.3  # for another process that writes this moment
-KEPT = "taken-0.jsonl"  # what waited longest
+LOCK_SECONDS = 0.3  # seconds to wait for another process that is writing
+KEPT = "taken-0.jsonl"  # records that an earlier run left, read first
 LOST_AFTER = timedelta(days=1)
-LOOKED_BACK = 5  # a client notes an interruption as a turn of the person's
-COMPARED = 4_000  # characters of a question by which it is known again
+LOOKED_BACK = 5  # questions: clients record an interruption as a message of the person
+COMPARED = 4_000  # first characters by which a question is recognised
 
 
 class SpooledExchange(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Spool(msgspec.Struct, frozen=True):
     folder: Path
 
     def note(self, scope: Scope, kind: str, text: str, at: datetime, checked: bool = True) -> None:
-        """Append what was asked (`prompt`) or answered (`answer`): one short write."""
+        """Append a message (`prompt`) or an answer (`answer`): one short write."""
         record = {
             "at": stamp(at),
             "session": scope.session_id,
@@ -71,35 +71,35 @@ class Spool(msgspec.Struct, frozen=True):
         path = self.folder / "spool.jsonl"
         while True:
             with appending(path) as handle:
-                # Whoever keeps the lock for longer has stopped: without it a record may be written twice, never lost.
+                # Who holds the lock for longer has crashed: without it a record may be written twice, never lost.
                 lock_within(handle, LOCK_SECONDS)
-                # A file that was taken away is read by nobody any more.
+                # A file that was moved away is no longer read by anybody.
                 if _is_at(path, handle):
                     _append(handle, line)
                     if _is_at(path, handle):
                         return
 
     def open_question(self, session: str) -> tuple[str, datetime] | None:
-        """What was asked last in a session and when, if no answer has been noted since."""
+        """Return the last message of a session and its time, if no answer has been spooled since."""
         asked = None
         for record in self._records():
             if record.session == session:
                 asked = (record.text, record.at) if record.kind == "prompt" else None
         return asked
 
-    def asked(self) -> list[str]:
-        """What people asked in private and nobody has archived yet."""
+    def unanswered_messages(self) -> list[str]:
+        """Return private messages that are not archived yet."""
         return [record.text for record in self._records() if record.private and record.kind == "prompt"]
 
     def waiting(self) -> int:
-        """How many answers wait to be archived."""
+        """Count the answers that wait to be archived."""
         return sum(record.kind == "answer" for record in self._records())
 
     def _records(self) -> Iterator[_Record]:
-        for path in (*self._taken(), self.folder / "spool.jsonl"):
+        for path in (*self._taken_files(), self.folder / "spool.jsonl"):
             try:
                 lines = path.read_text("utf-8", "replace").split("\n")
-            except FileNotFoundError:  # none yet, or archived this moment by another process
+            except FileNotFoundError:  # none yet, or just archived by another process
                 continue
             yield from filter(None, map(_record, lines))
 
@@ -111,11 +111,11 @@ class Spool(msgspec.Struct, frozen=True):
         check: Callable[[str], str] = lambda text: text,
         wait: float = 10.0,
     ) -> int:
-        """Hand over at most `limit` whole exchanges, oldest first; what is incomplete waits.
+        """Pass at most `limit` complete exchanges to `archive`, oldest first; incomplete ones stay.
 
-        A crash half-way hands some over again: archiving must be idempotent, and `Memory.after_turn` is. `check`
-        is given the texts that were noted unchecked; when it raises an error, everything waits. It waits too when
-        another process is handing over for more than `wait` seconds.
+        A crash half-way passes some of them again: archiving must be idempotent, as `Memory.after_turn` is. `check`
+        receives the texts that were spooled unchecked; when it raises an error, everything stays. Everything also
+        stays when another process has been draining for more than `wait` seconds.
         """
         if not self.folder.is_dir():
             return 0
@@ -123,7 +123,7 @@ class Spool(msgspec.Struct, frozen=True):
             if not lock_within(lock, wait):
                 return 0
             self._take(now)
-            taken = self._taken()
+            taken = self._taken_files()
             lines = [
                 _checked(line, check)
                 for path in taken
@@ -135,8 +135,8 @@ class Spool(msgspec.Struct, frozen=True):
             self._keep([line for _, pair in whole[limit:] for line in pair] + waiting, taken)
         return min(len(whole), limit)
 
-    def _taken(self) -> list[Path]:
-        """What waits to be archived, in the order in which it was written: a clock may have been set back."""
+    def _taken_files(self) -> list[Path]:
+        """Return the files to be archived, in the order of writing: a clock may have been set back."""
         names = os.listdir(self.folder) if self.folder.is_dir() else []  # noqa: PTH208 - glob compiles a pattern
         return sorted((self.folder / name for name in names if name.startswith("taken-")), key=_written)
 
@@ -164,24 +164,24 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _append(handle: int, line: bytes) -> None:
-    """Write a whole line, or raise an OSError; the rest of one that was cut short is ended first."""
+    """Write a whole line or raise an OSError; the rest of a line that was cut short is ended first."""
     size = os.fstat(handle).st_size
     rest = b"\n" + line if size and os.pread(handle, 1, size - 1) != b"\n" else line
-    while rest:  # after a write that was cut short, the next one says why
+    while rest:  # after a short write, the next one raises the reason
         rest = rest[os.write(handle, rest) :]
 
 
 def answer_in(
     said: Sequence[Utterance], question: str, at: datetime | None, spooled: Callable[[str], str]
 ) -> str:
-    """The answer to a spooled question among the last turns of a transcript; empty when it is not there.
+    """Return the answer to a spooled question among the last turns of a transcript, or an empty text.
 
-    `spooled` makes of a turn what the spool made of the question, so that the two can be compared. Without a time
-    `at` the question itself must stand there; with one, what was said last and later than that is its answer too.
+    `spooled` changes a turn as the spool changed the question, so that the two can be compared. Without a time `at`
+    the transcript must contain the question; with one, the last turn after that time also counts as its answer.
     """
     if not said:
         return ""
-    asked = [number for number, one in enumerate(said) if one.speaker == "User"]
+    asked = [number for number, turn in enumerate(said) if turn.speaker == "User"]
     for number in reversed(asked[-LOOKED_BACK:]):
         if _beginning(spooled(said[number].text[:COMPARED])) == _beginning(question):
             return _answer_after(said, number)
@@ -189,32 +189,32 @@ def answer_in(
     return _answer_after(said, last) if at and _is_younger(said[-1], at) else ""
 
 
-def asked_here(
+def turns_of_questions(
     said: Sequence[Utterance], questions: Iterable[str], spooled: Callable[[str], str]
 ) -> tuple[Utterance, ...]:
-    """The turns of a transcript that are one of these questions or follow it up to the next question."""
+    """Return the turns of a transcript that are one of these questions or its answer."""
     known, kept, inside = set(map(_beginning, questions)), [], False
-    for one in said:
-        if one.speaker == "User":
-            inside = _beginning(spooled(one.text[:COMPARED])) in known
+    for turn in said:
+        if turn.speaker == "User":
+            inside = _beginning(spooled(turn.text[:COMPARED])) in known
         if inside:
-            kept.append(one)
+            kept.append(turn)
     return tuple(kept)
 
 
 def _answer_after(said: Sequence[Utterance], number: int) -> str:
-    spoken = itertools.takewhile(lambda one: one.speaker == "Agent", said[number + 1 :])
-    return "\n\n".join(one.text for one in spoken)
+    spoken = itertools.takewhile(lambda turn: turn.speaker == "Agent", said[number + 1 :])
+    return "\n\n".join(turn.text for turn in spoken)
 
 
 def _beginning(text: str) -> str:
     return " ".join(text[:COMPARED].split())[: COMPARED // 2]
 
 
-def _is_younger(one: Utterance, at: datetime) -> bool:
+def _is_younger(turn: Utterance, at: datetime) -> bool:
     try:
-        return read_moment(one.at) >= at
-    except ValueError:  # clients that write no time
+        return read_moment(turn.at) >= at
+    except ValueError:  # for clients that write no time
         return False
 
 
@@ -235,7 +235,7 @@ def _checked(line: str, check: Callable[[str], str]) -> str:
 
 
 def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange, list[str]]], list[str]]:
-    """Questions with their answers, and the lines that still wait for one."""
+    """Return questions with their answers, and the lines that are not complete yet."""
     open_questions: dict[str, tuple[_Record, str]] = {}
     whole: list[tuple[SpooledExchange, list[str]]] = []
     for line in lines:
@@ -263,5 +263,5 @@ def _pairs(lines: list[str], now: datetime) -> tuple[list[tuple[SpooledExchange,
 def _written(path: Path) -> tuple[bool, int]:
     try:
         return path.name != KEPT, path.stat().st_mtime_ns
-    except FileNotFoundError:  # archived this moment by another process
+    except FileNotFoundError:  # just archived by another process
         return True, 0

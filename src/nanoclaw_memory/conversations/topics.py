@@ -18,7 +18,7 @@ from nanoclaw_memory.text import STOP_WORDS
 
 WINDOW = 6
 MOST_SHOWN = 4
-MOST_READ = 1_500  # characters that decide the topic
+MOST_READ = 1_500  # characters of a message that determine its topic
 _TOKEN = regex(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
@@ -31,11 +31,11 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 def phrase(text: str, limit: int = 4) -> str:
-    """The topic of a text: its heaviest run of content words; empty if it has none."""
+    """Return the topic of a text: its heaviest run of content words; empty if it has none."""
     return _phrase(text[:MOST_READ], limit)
 
 
-@bounded(512 * 1024)  # a conversation comes back to the same exchanges
+@bounded(512 * 1024)  # a conversation returns to the same exchanges
 def _phrase(text: str, limit: int) -> str:
     runs = _runs(text)
     if not runs:
@@ -43,19 +43,19 @@ def _phrase(text: str, limit: int) -> str:
     folded = [[word.casefold() for word in run] for run in runs]
     counts = Counter(word for run in folded for word in set(run))
     weights = [_weight(run[:limit], words[:limit], counts) for run, words in zip(runs, folded, strict=True)]
-    return " ".join(runs[weights.index(max(weights))][:limit])  # of equals the first
+    return " ".join(runs[weights.index(max(weights))][:limit])  # the first of equals
 
 
 def is_only(text: str, topic: str) -> bool:
-    """Whether a text names a topic and adds nothing to it."""
+    """Return whether a text names a topic and adds nothing to it."""
     found = {word.casefold() for run in _runs(text) for word in run}
     return bool(topic) and found <= {word.casefold() for word in topic.split()} and len(text) < 200
 
 
 def track(exchanges: Sequence[tuple[str, str]]) -> list[Topic]:
-    """The topics of the last exchanges (message and answer, oldest first), most active first.
+    """Return the topics of the last exchanges (message and answer, oldest first), most active first.
 
-    A topic is the person's: what only the agent says ("Noted.") is none.
+    Only the person introduces topics: a word that only the agent uses ("Noted.") is not one.
     """
     last = exchanges[-WINDOW:]
     own = {label for said, _ in last for label in _labels(said)}
@@ -72,7 +72,7 @@ def track(exchanges: Sequence[tuple[str, str]]) -> list[Topic]:
 
 
 def _judged(label: str, count: int, window: Sequence[set[str]]) -> Topic | None:
-    """The topic of a label that recurs, or None."""
+    """Return the topic of a recurring label, or None."""
     freshness = round(1.0 / count, 2)
     if count < 2:
         return None
@@ -93,7 +93,7 @@ def _without_parts(found: Sequence[Topic], counts: Counter[str]) -> list[Topic]:
 
 
 def _labels(text: str) -> list[str]:
-    """Content words and adjacent pairs of them as labels: `payment`, `payment-api`."""
+    """Return content words and adjacent pairs of them as labels: `payment`, `payment-api`."""
     found = []
     for run in _runs(text[:4_000]):
         folded = [word.casefold() for word in run]
@@ -110,7 +110,7 @@ def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> 
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Runs of adjacent content words."""
+    """Return runs of adjacent content words."""
     runs: list[list[str]] = []
     run: list[str] = []
     for token in _TOKEN.findall(text.replace(FORGOTTEN, ",")):
@@ -124,7 +124,7 @@ def _runs(text: str) -> list[list[str]]:
 
 @bounded(1024 * 1024)  # a conversation uses the same words again and again
 def _content_word(token: str) -> str:
-    """The word of a token; empty if none of its parts has any content: "hello", "8-12", "mon-fri"."""
+    """Return the content word of a token; empty if it has none: "hello", "8-12", "mon-fri"."""
     parts = token.casefold().replace("’", "'").split("-")
     if len(token) <= 2 or all(part.isdigit() or part in empty_words() for part in parts):
         return ""
@@ -133,6 +133,6 @@ def _content_word(token: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def empty_words() -> frozenset[str]:
-    """Words without a topic: of asking, of doing in general, of time."""
+    """Return words that are never a topic: of asking, of acting in general, of time."""
     text = Path(__file__).with_name("empty_words.txt").read_text(encoding="utf-8")
     return STOP_WORDS.union(text.split())

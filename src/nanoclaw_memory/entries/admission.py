@@ -21,12 +21,12 @@ from nanoclaw_memory.types import FOREIGN, ORIGINS, OWN, Entry, Provenance, Stor
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-LESSER = ("shared", "tool", "web")  # origins that cannot make anything weightier than medium
+LESSER = ("shared", "tool", "web")  # origins whose entries have at most medium priority
 PASTED = "its words stand in a text that was pasted in that session"
 
 
 class Admission:
-    """Admits drafts into one group's entries."""
+    """Admit drafts into one group's entries."""
 
     def __init__(self, ledger: EntryLedger, judge: Callable[[], Judge | None]) -> None:
         self._ledger = ledger
@@ -39,12 +39,12 @@ class Admission:
         source: str = "",
         limited: bool = True,
         origin: str = "",
-        hear: Callable[[str], str] = lambda content: "",
+        find_source: Callable[[str], str] = lambda content: "",
     ) -> Stored:
         """Write a checked draft; `limited=False` is for a person's own import, `source` names its file.
 
-        `origin` is for a text that somebody less trusted than the scope wrote, `hear` says where the words of an
-        agent's were found in the session: `said` by the person, or in what they had `pasted`.
+        `origin` is set if somebody less trusted than the scope wrote the text. `find_source` returns where the session
+        contains an agent's text: `said` by the person, or in what they had `pasted`.
         """
         draft, redacted = self._cleaned(draft, source)
         by = self._ledger.provenance(source)
@@ -54,7 +54,7 @@ class Admission:
         if by.origin in LESSER:
             draft = replace(draft, priority=rules.lower(draft.priority, "medium"))
         wishes = draft.type in BEHAVIORAL or draft.supersedes
-        heard = hear(draft.content) if by.origin == "agent" and wishes else ""
+        heard = find_source(draft.content) if by.origin == "agent" and wishes else ""
         with self._ledger.db.transaction():
             if limited:
                 self._ledger.spend("store")
@@ -91,7 +91,9 @@ class Admission:
         )
 
     def _typed(self, draft: EntryDraft, origin: str, notes: list[str]) -> EntryDraft:
-        """The draft of an agent or a chat as an instruction where it reads like one: a command may be called a fact."""
+        """Turn a draft of an agent or a chat into an instruction if it reads like one: a command may be labelled as
+        a fact.
+        """
         if draft.type in BEHAVIORAL or origin not in ("agent", "shared"):
             return draft
         if not reads_like_rule(draft.content, self._judge()):
@@ -102,14 +104,14 @@ class Admission:
         return replace(draft, type="instruction")
 
     def _cleaned(self, draft: EntryDraft, source: str) -> tuple[EntryDraft, int]:
-        """The draft as it may be stored, and how many credentials were masked in it."""
+        """Mask the credentials of a draft; return it and their number."""
         found = self._ledger.intake.admit_all(draft.content, draft.reason, *draft.tags, source)
         content, reason, *tags = (admitted.text for admitted in found[:-1])
         redacted = sum(admitted.redacted for admitted in found[:-1])
         return replace(draft, content=content, reason=reason, tags=tuple(tags)), redacted
 
     def _superseded(self, draft: EntryDraft, limited: bool) -> Entry | None:
-        """The entry to be superseded, which must be ours and current."""
+        """Return the entry to be superseded, which must belong to this group and be current."""
         if draft.supersedes is None:
             return None
         target = self._ledger.entry(draft.supersedes, "supersedes")
@@ -124,7 +126,7 @@ class Admission:
         return target
 
     def _hold_reasons(self, draft: EntryDraft, target: Entry | None, by: Provenance, heard: str) -> list[str]:
-        """Why an entry must wait for a person; empty for nearly all."""
+        """Return why an entry must await review; empty for nearly all."""
         reasons = suspicions(draft.content)
         behavioral, foreign = draft.type in BEHAVIORAL, by.origin in FOREIGN
         if behavioral and foreign:
@@ -140,30 +142,30 @@ class Admission:
         return [] if self._was_accepted(draft, by, reasons) else reasons
 
     def _was_accepted(self, draft: EntryDraft, by: Provenance, reasons: Sequence[str]) -> bool:
-        """Whether a person has let this very text in; what they rejected, or are asked about, is refused."""
+        """Return whether a person has approved this very text; what they rejected, or are asked about, is refused."""
         if reasons or by.origin != "owner":
             why = f" ({', '.join(reasons)})" if reasons else ""
             self._ledger.refuse_decided(draft.content, draft.type, why)
         kinds = ("held", "suggestion") if by.origin == "agent" else ("held",)
         offered = self._ledger.offered(draft.type, draft.content) if reasons or by.origin == "agent" else []
-        return any(one.status == "accepted" and one.kind in kinds for one in offered)
+        return any(proposal.status == "accepted" and proposal.kind in kinds for proposal in offered)
 
     def _duplicate(self, draft: EntryDraft, target: Entry | None) -> Entry | None:
-        """A duplicate of the draft among entries of its type; never the one to be superseded."""
+        """Return a duplicate of the draft among entries of its type; never the one to be superseded."""
         wanted = self._ledger.filter((draft.type,))
         key = statements.text_key(draft.content)
         same = self._ledger.table.same_text(draft.type, key, wanted.now)
         if not same:
             candidates = self._ledger.table.holding_all(statements.longest_words(draft.content), wanted, 20)
-            same = [one for one in candidates if statements.near_duplicate(one.content, draft.content)]
-        # Private and shared entries are never united: one would show the other's words, or tell that it is stored.
-        own = [one for one in same if one.provenance.private == self._ledger.scope.private]
+            same = [entry for entry in candidates if statements.near_duplicate(entry.content, draft.content)]
+        # Private and shared entries are never merged: one would reveal the other's words, or that it is stored.
+        own = [entry for entry in same if entry.provenance.private == self._ledger.scope.private]
         return None if not own or (target and own[0].id == target.id) else own[0]
 
     def _merge(
         self, duplicate: Entry, draft: EntryDraft, by: Provenance, notes: list[str], heard: str
     ) -> tuple[Entry, bool]:
-        """Unite a draft with its duplicate: the newer wording, all tags, the higher priority."""
+        """Merge a draft into its duplicate: the newer wording, all tags, the higher priority."""
         if ORIGINS.index(by.origin) > ORIGINS.index(duplicate.author):
             notes.append(f"already stored by the {duplicate.author}; left as it is")
             return duplicate, False
@@ -180,7 +182,7 @@ class Admission:
             updated_at=by.timestamp,
             provenance=replace(
                 duplicate.provenance,
-                origin=by.origin,  # nobody less trusted comes here
+                origin=by.origin,  # nobody less trusted gets here
                 project=_common(duplicate.provenance.project, by.project),
             ),
             confirmed=_confirmed(by, heard) or duplicate.confirmed,
@@ -232,17 +234,17 @@ class Admission:
 
 
 def _confirmed(by: Provenance, heard: str) -> str:
-    """Why what is stored counts as the person's: they store it themselves, or were heard to say it."""
+    """Return why an entry counts as the person's: they store it themselves, or said it in the session."""
     return "approved" if by.origin == "owner" else "said" if heard == "said" else ""
 
 
 def _common(project: str, other: str) -> str:
-    """The project of a statement that was stored twice: what was said in two projects belongs to none."""
+    """Return the common project of a statement that was stored twice; empty if the projects differ."""
     return project if project == other else ""
 
 
 def newest_of(ledger: EntryLedger, entry: Entry, depth: int = 100) -> Entry:
-    """The current end of an entry's chain; bounded, whatever the data say."""
+    """Return the current end of an entry's chain; bounded in case of corrupt data."""
     seen = {entry.id}
     while entry.superseded_by and entry.superseded_by not in seen and len(seen) < depth:
         seen.add(entry.superseded_by)

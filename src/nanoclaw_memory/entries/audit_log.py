@@ -1,6 +1,6 @@
-"""The audit log: one JSON line per change, each bound to the one before it by its hash.
+"""The audit log: one JSON line per change, each linked to the one before it by its hash.
 
-It names entries and fingerprints of their text, never the text: what is forgotten must not live on in a log.
+It contains ids of entries and fingerprints of their text, never the text: forgotten text must not survive in a log.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class AuditLog:
-    """`logs/audit.jsonl` and, beside it, `audit.head`: how far the log reaches, so that a cut end shows."""
+    """`logs/audit.jsonl` and `audit.head`, which records how far the log reaches, so that a truncation is detected."""
 
     def __init__(self, folder: Path, scope: Scope, clock: Clock) -> None:
         self.path = folder / "audit.jsonl"
@@ -44,7 +44,7 @@ class AuditLog:
     # ---- writing ----
 
     def append(self, event: str, entry_id: str = "", **details: Any) -> Link:
-        """Write one line; on disk when this returns. One writer at a time over all processes."""
+        """Append one line; it is on disk when this returns. One writer at a time over all processes."""
         record = {
             "at": stamp(self._clock.now()),
             "event": event,
@@ -84,7 +84,7 @@ class AuditLog:
         return last
 
     def _continues(self, last: Link, head: Link) -> bool:
-        """Whether the log still contains the head's line; the head may lag after a power cut."""
+        """Return whether the log still contains the head's line; the head may lag after a power cut."""
         if last == head:
             return True
         if last.seq < head.seq:
@@ -108,12 +108,12 @@ class AuditLog:
     # ---- reading ----
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every sound record, oldest first."""
+        """Yield every intact record, oldest first."""
         for _, record in self._links():
             yield record
 
     def last(self, limit: int) -> list[dict[str, Any]]:
-        """The last sound records, newest first."""
+        """Return the last intact records, newest first."""
         lines = deque(self._lines(), maxlen=limit)
         return [record for raw in reversed(lines) if (record := _parsed(raw)) is not None]
 
@@ -178,7 +178,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
 
 
 def _whole_lines(handle: int) -> int:
-    """Cut off a last line that a power cut left half written; it was never acknowledged. Returns the size."""
+    """Cut off a last line that a power cut left half written; it was never acknowledged. Return the size."""
     size = os.fstat(handle).st_size
     tail = os.pread(handle, _TAIL, max(size - _TAIL, 0))
     if tail and not tail.endswith(b"\n"):

@@ -30,16 +30,16 @@ CRITICAL_HEADING = "### Critical"
 CHANNELS_HEADING = "### Channels"
 PROJECTS_HEADING = "### Active Projects"
 FACTS_HEADING = "### Known Facts"
-HEADINGS = ("", CRITICAL_HEADING, CHANNELS_HEADING, PROJECTS_HEADING, FACTS_HEADING)  # in their order
+HEADINGS = ("", CRITICAL_HEADING, CHANNELS_HEADING, PROJECTS_HEADING, FACTS_HEADING)  # in display order
 _CHANNEL_TAGS = frozenset({"channel", "channels", "chat", "kanal", "kanäle"})
-# So that a flood of one kind cannot push out the other.
+# Limits per kind, so that a flood of one kind cannot push out another.
 _BEHAVIORAL_SHARE = 0.7
 _PROJECT_SHARE = 0.2
 MOST_SUBJECTS = 8
 
 
 class BriefLimits(msgspec.Struct, frozen=True):
-    """Whichever is reached first ends the brief."""
+    """The limits of a brief; the first one reached ends it."""
 
     entries: int = 50
     chars: int = 10_000
@@ -47,16 +47,16 @@ class BriefLimits(msgspec.Struct, frozen=True):
 
 
 class BriefReader(msgspec.Struct, frozen=True):
-    """Who reads a brief: when, in which project, and whether it wants to know where entries come from."""
+    """The reader of a brief: the time, the project, and whether to show where entries come from."""
 
     now: datetime
     project: str = ""
     provenance: bool = False
-    later: Mapping[str, tuple[str, Newer]] = {}  # what overtakes entries, by their ids
+    later: Mapping[str, tuple[str, Newer]] = {}  # the statement that supersedes each entry, by id
 
 
 def write_brief(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> Brief:
-    """The brief of the entries that the scope may see."""
+    """Write the brief of the entries that the scope may see."""
     counts = {kind: table.count(replace(wanted, types=(kind,))) for kind in wanted.types or ()}
     total = sum(counts.values())
     chosen = _choose(table, wanted, limits, reader)
@@ -77,7 +77,7 @@ def write_brief(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: 
 
 
 def within_time(work: Callable[[], Brief], seconds: float) -> Brief | None:
-    """The work's result, or None when it takes longer; a session must not wait for a stalled disk."""
+    """Return the result of `work`, or None if it takes longer: a session must not wait for a stalled disk."""
     done: queue.SimpleQueue[Brief | BaseException] = queue.SimpleQueue()
 
     def run() -> None:
@@ -100,15 +100,15 @@ class _BriefLine(msgspec.Struct, frozen=True):
     text: str
     entry: BriefEntry
     heading: str  # of its section; empty for behavioral ones, which have their own
-    order: tuple[int, str, str]  # priority, then oldest first: a new entry leaves the lines before it alone
+    order: tuple[int, str, str]  # priority, then oldest first: a new entry does not move the lines before it
     overtaken_by: str = ""  # the id of the entry, or the place
 
 
 def _choose(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader) -> list[_BriefLine]:
-    """The lines to show, most important first."""
+    """Choose the lines to show, most important first."""
     behavioral = _candidates(table, replace(wanted, types=BEHAVIORAL), limits, reader)
     facts = _candidates(table, replace(wanted, types=FACTUAL), limits, reader)
-    free = limits.chars - 600, limits.tokens - 250  # headings, pointers and the last line
+    free = limits.chars - 600, limits.tokens - 250  # reserved for headings, pointers and the last line
     first = _fitting(
         behavioral, int(limits.entries * _BEHAVIORAL_SHARE), *(int(r * _BEHAVIORAL_SHARE) for r in free)
     )
@@ -123,7 +123,7 @@ def _choose(table: EntryTable, wanted: Filter, limits: BriefLimits, reader: Brie
 def _candidates(
     table: EntryTable, wanted: Filter, limits: BriefLimits, reader: BriefReader
 ) -> list[_BriefLine]:
-    """The weightiest entries of some types; of equal priority those of other projects come last."""
+    """Return the most important entries of some types; at equal priority those of other projects come last."""
     # One query per type: the index then returns them in order, and 50 rows are read instead of all.
     found = [
         entry
@@ -154,7 +154,7 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
     trust = [entry.stored_by, marks(entry.author, (), entry.unconfirmed)]
     mark, newer = reader.later.get(entry.id, ("", None))
-    details = [age(days), _elsewhere(entry, reader), *trust, _told(mark, newer) if newer else ""]
+    details = [age(days), _elsewhere(entry, reader), *trust, _superseded_note(mark, newer) if newer else ""]
     if reader.provenance:
         session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
@@ -175,8 +175,8 @@ def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
     return _BriefLine(f"- [{entry.type}] {content} ({tail})", shown, _heading(entry), order, overtaken_by)
 
 
-def _told(mark: str, newer: Newer) -> str:
-    """What is said of an overtaken entry; the words of another entry are a line of their own."""
+def _superseded_note(mark: str, newer: Newer) -> str:
+    """Return the note on a superseded entry; the words of another entry have a line of their own."""
     if newer.place.startswith("entry "):
         return f"{mark}, see that of {newer.day}"
     return safe_line(masked(newer.told(mark)), LINE_CHARS)
@@ -193,7 +193,7 @@ def _heading(entry: Entry) -> str:
 
 
 def _ordered(lines: Sequence[_BriefLine]) -> list[_BriefLine]:
-    """The lines by section and priority; an overtaken entry after the newer one."""
+    """Sort the lines by section and priority; a superseded entry follows the newer one."""
     orders = {line.entry.id: line.order for line in lines}
     newest_first = sorted(lines, key=lambda line: line.order[1:], reverse=True)
     return sorted(

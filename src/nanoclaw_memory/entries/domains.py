@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 FOLDER = "memory/domains"
 MOST_ENTRIES = 5_000
-MOST_CHARS = 1_000_000  # a longer file is rewritten with the newest entries, up to 4/5 of it
+MOST_CHARS = 1_000_000  # a longer file is rewritten with the newest entries, up to 4/5 of this
 STAMP_CHARS = 16  # of the fingerprint of a file as we wrote it
 _STAMP = regex(r"<!-- nanoclaw-memory (?:\S+ )?(?P<fingerprint>[0-9a-f]{16,64}) -->\n")
 _ENTRY = regex(r"- (?P<text>.*?) \^(?P<mark>\d{9})(?P<about>[a-z]{2})?\s*$")
-# What an older release wrote.
+# The format of an older release.
 _OLD_ENTRY = regex(r"- (?P<text>.*?)\s*<!-- (?P<id>mem-[0-9a-f-]{36})\b(?P<about>[^>]*)-->\s*$")
 _OLD_NOTE = (
     "Written from the stored entries. Edits are welcome: they are offered as changes, not overwritten."
@@ -40,7 +40,7 @@ _OLD_NOTE = (
 
 
 def domain_path(entry_type: str) -> str:
-    """The workspace path of a type's domain file."""
+    """Return the workspace path of a type's domain file."""
     return f"{FOLDER}/{entry_type}.md"
 
 
@@ -48,12 +48,12 @@ class DomainFile(msgspec.Struct, frozen=True):
     """The content of a domain file on disk."""
 
     body: str
-    ours: bool  # False when somebody made the file, or took our first line out
+    ours: bool  # False if somebody else created the file or removed our first line
     edited: bool
 
 
 class DomainLine(msgspec.Struct, frozen=True):
-    """A line of a domain file that belongs to an entry, which it names by a mark of four tokens."""
+    """A line of a domain file; it names its entry by a mark of four tokens."""
 
     text: str
     mark: str
@@ -62,7 +62,7 @@ class DomainLine(msgspec.Struct, frozen=True):
 
 
 class LostLine(msgspec.Struct, frozen=True):
-    """A line of a domain file whose entry no database knows."""
+    """A line of a domain file whose entry is in no database."""
 
     line: int
     text: str
@@ -88,7 +88,7 @@ class DomainFiles:
         self._intake = intake
 
     def update(self, entry_type: str, gone: Iterable[str] = (), come: Sequence[Entry] = ()) -> str:
-        """Update a file after a change; returns a note when a person's edits prevent it."""
+        """Update a file after a change; return a note if a person's edits prevent it."""
         with locked(self._folder()):
             page = self.read(entry_type)
             if page is None or len(page.body) > MOST_CHARS:
@@ -107,7 +107,7 @@ class DomainFiles:
             return ""
 
     def render(self, entry_type: str) -> str:
-        """Rewrite a file from the entries; returns a note when a person's edits prevent it."""
+        """Rewrite a file from the entries; return a note if a person's edits prevent it."""
         with locked(self._folder()):
             page = self.read(entry_type)
             if page is not None and page.edited:
@@ -119,7 +119,7 @@ class DomainFiles:
             return ""
 
     def lost(self, entry_type: str) -> list[LostLine]:
-        """Lines of the file whose entries the database does not know: it was lost or replaced."""
+        """Return lines of the file whose entries are missing in the database: it was lost or replaced."""
         page = self.read(entry_type)
         if page is None or not page.ours:
             return []
@@ -141,7 +141,7 @@ class DomainFiles:
             self._rewrite(entry_type)
 
     def read(self, entry_type: str) -> DomainFile | None:
-        """The file on disk; None when there is none."""
+        """Return the file on disk, or None."""
         try:
             text = read_text(self._path(entry_type)).replace("\r\n", "\n")
         except FileNotFoundError:
@@ -151,7 +151,7 @@ class DomainFiles:
         return _file(text)
 
     def missing(self, entry_type: str) -> int:
-        """How many entries are missing from the file or wrongly in it; a person's edits do not count."""
+        """Count the entries missing from the file or wrongly in it; a person's edits do not count."""
         page = self.read(entry_type)
         if page is not None and page.edited:
             return 0
@@ -207,7 +207,7 @@ class DomainFiles:
     # ---- inside ----
 
     def _newest(self, entry_type: str) -> list[Entry]:
-        """The entries that a rewritten file contains, oldest first."""
+        """Return the entries that a rewritten file contains, oldest first."""
         wanted = Filter(stamp(self._clock.now()), (entry_type,))
         left, chosen = MOST_CHARS * 4 // 5, []
         for entry in self._table.recent(wanted, MOST_ENTRIES):
@@ -238,16 +238,16 @@ class DomainFiles:
 
 
 def merge_files(base: str, mine: str, theirs: str) -> Merge:
-    """A domain file that two machines changed: the lines of both, and ours as long as no person edited it."""
+    """Merge two machines' versions of a domain file; it stays ours as long as no person edited it."""
     from nanoclaw_memory.workspace.merging import Merge, merge
 
     found = [_file(text) for text in (base, mine, theirs)]
-    made = merge(*(one.body for one in found))
-    if any(one.edited for one in found[1:]):
-        head = theirs.removesuffix(found[2].body)  # no longer the stamp of what is below it
+    made = merge(*(domain_file.body for domain_file in found))
+    if any(domain_file.edited for domain_file in found[1:]):
+        head = theirs.removesuffix(found[2].body)  # its stamp does not match the merged body
         return Merge(head + made.text, head + made.mine)
     text = _stamped(made.text)
-    return Merge(text, text)  # derived: what is wrong in it is written anew
+    return Merge(text, text)  # derived: errors in it are overwritten
 
 
 def _file(text: str) -> DomainFile:
@@ -263,7 +263,7 @@ def _stamped(body: str) -> str:
 
 
 def count_lines(workspace: Path) -> int:
-    """How many entries the domain files contain, for a home whose database is gone."""
+    """Count the entries in the domain files, for a home whose database is lost."""
     total = 0
     for path in sorted((workspace / FOLDER).glob("*.md")):
         try:
@@ -282,7 +282,7 @@ def _without(body: str, marks: Sequence[str]) -> str:
 
 
 def plain_text(line: str) -> str:
-    """A line of a domain file without the escapes that `safe_line` put there."""
+    """Return a line of a domain file without the escapes that `safe_line` added."""
     text = line.replace("&lt;", "<").replace("] (", "](").replace("! [", "![")
     return re.sub(r"^(\d{1,9})?\\(?=[\W_])", r"\1", text)
 
@@ -293,12 +293,12 @@ def _line(entry: Entry) -> str:
 
 
 def _mark(entry_id: str) -> str:
-    """Nine digits that stand for an entry in its file: four tokens with their sign, where its id has thirty."""
+    """Return nine digits that identify an entry in its file: four tokens with their sign, where its id has thirty."""
     return f"{int(fingerprint(entry_id)[:12], 16) % 10**9:09d}"
 
 
 def _parsed(line: str) -> DomainLine | None:
-    """A line as we or an older release wrote it; None for any other."""
+    """Parse a line that we or an older release wrote; return None for any other."""
     if found := _ENTRY.match(line):
         about = found["about"] or "om"
         origin = next((one for one in ORIGINS if one[0] == about[0]), "import")
@@ -317,7 +317,7 @@ def _text(entry: Entry) -> str:
 
 
 def _added(line: str) -> str:
-    """The text of a line that a person added; empty for headings, notes, comments and blank lines."""
+    """Return the text of a line that a person added; empty for headings, notes, comments and blank lines."""
     stripped = line.strip()
     if not stripped or stripped == _OLD_NOTE or stripped.startswith(("#", "<!--")):
         return ""

@@ -45,24 +45,24 @@ if TYPE_CHECKING:
 MAX_QUERY = 500
 MAX_LIMIT = 100
 _SHOWN = ("active", "held")
-_LINK = ("seq", "prev", "hash")  # of an audit record
+_LINK = ("seq", "prev", "hash")  # fields of an audit record
 _EVERY = ("active", "held", "superseded", "archived", "expired")
 
 
 class EntryFinder(Protocol):
-    """Who finds entries by words and meaning: the search index."""
+    """The interface of the search index for finding entries by words and meaning."""
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
-        """The best first; `fast` leaves the model alone."""
+        """Return matching entries, best first; `fast` uses no model."""
 
     def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:
-        """The ids of entries that the model calls alike."""
+        """Return the ids of entries that the model calls similar."""
 
     def superseded(self) -> tuple[str, ...]:
-        """The ids of entries that a later statement, wherever it stands, supersedes."""
+        """Return the ids of entries that a later statement of any kind supersedes."""
 
     def overtaken(self, ids: Sequence[str]) -> Mapping[str, tuple[str, Newer]]:
-        """Which of these entries a later statement overtakes: the mark, and that statement."""
+        """Return which of these entries a later statement supersedes: the mark, and that statement."""
 
 
 class Entries:
@@ -93,16 +93,16 @@ class Entries:
 
     # ---- store ----
 
-    def store(self, draft: EntryDraft, hear: Callable[[str], str] = lambda content: "") -> Stored:
-        """Mask, deduplicate, supersede and write one checked entry; provenance comes from the scope."""
-        stored = self.admission.admit(draft, hear=hear)
+    def store(self, draft: EntryDraft, find_source: Callable[[str], str] = lambda content: "") -> Stored:
+        """Mask, deduplicate, supersede and write one checked entry; its provenance comes from the scope."""
+        stored = self.admission.admit(draft, find_source=find_source)
         if stored.deduplicated or stored.status != "active" or not self._resident():
             return stored
         alike = Filter(self.ledger.moment(), (stored.type,))
         return replace(stored, similar=self._finder.similar(stored.id, alike))
 
     def knows(self, entry_type: str, content: str) -> bool:
-        """Whether this text was ever stored as this type; an import must not restore old ones."""
+        """Return whether this text was ever stored as this type; an import must not restore old ones."""
         return self.ledger.table.has_text(entry_type, statements.text_key(content))
 
     # ---- find ----
@@ -118,7 +118,7 @@ class Entries:
         limit: int = 20,
         fast: bool = True,
     ) -> EntriesFound:
-        """Entries that match, best first; with an empty query the most recent ones."""
+        """Return matching entries, best first; an empty query returns the most recent ones."""
         query = check_query(query)
         rules.whole("limit", limit, 1, MAX_LIMIT)
         wanted = replace(
@@ -133,7 +133,7 @@ class Entries:
         return self._finder.search(query, wanted, limit, fast)
 
     def related(self, ids: Sequence[str]) -> list[Entry]:
-        """Those of these entries that are current and that this scope may see."""
+        """Return those of these entries that are current and visible to this scope."""
         return [self._shown(entry) for entry in self.ledger.table.those(ids, self.ledger.filter())]
 
     def listed(
@@ -143,17 +143,17 @@ class Entries:
         status: str = "active",
         limit: int = 100,
     ) -> list[Entry]:
-        """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
+        """Return entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         statuses = _EVERY if status == "all" else (rules.choice("status", status, _EVERY),)
         wanted = replace(self.ledger.filter(types), tags=rules.checked_tags(list(tags)), statuses=statuses)
         return [self._shown(entry) for entry in self.ledger.table.recent(wanted, limit)]
 
     def get(self, entry_id: str) -> Entry:
-        """One entry, whatever its status."""
+        """Return one entry, whatever its status."""
         return self._shown(self.ledger.entry(entry_id))
 
     def chain(self, entry: Entry, depth: int = 20) -> list[Entry]:
-        """The entry and those it replaced, newest first; bounded, whatever the data say."""
+        """Return the entry and those it replaced, newest first; bounded in case of corrupt data."""
         found, seen = [entry], {entry.id}
         while len(found) < depth:
             before = [old for old in self.ledger.table.predecessors(found[-1].id) if old.id not in seen]
@@ -164,7 +164,7 @@ class Entries:
         return found
 
     def brief(self, include_provenance: bool = False) -> Brief:
-        """The most important entries for a session's start; empty, with a note, when it is not ready in time."""
+        """Return the most important entries for a session's start; empty, with a note, if that takes too long."""
         own = self.ledger.settings.entries
         limits = BriefLimits(own.max_brief_entries, own.max_brief_chars, own.max_brief_tokens)
         others = FOREIGN if self.ledger.scope.private else ()
@@ -174,11 +174,11 @@ class Entries:
             reader = BriefReader(
                 self.ledger.clock.now(), self.ledger.scope.project, include_provenance, later
             )
-            with closing(self._reopen()) as db:  # the thread's own, so that nothing of it stays behind
+            with closing(self._reopen()) as db:  # the thread's own connection, closed with it
                 return write_brief(EntryTable(db), wanted, limits, reader)
 
         brief = within_time(lambda: work({}), own.brief_timeout_ms / 1000)
-        if brief and (later := self._finder.overtaken([one.id for one in brief.entries])):
+        if brief and (later := self._finder.overtaken([brief_entry.id for brief_entry in brief.entries])):
             brief = within_time(lambda: work(later), own.brief_timeout_ms / 1000)
         if brief is None:
             note = f"brief: not ready within {own.brief_timeout_ms / 1000:g} s; memory_recall still answers"
@@ -188,14 +188,16 @@ class Entries:
     # ---- change ----
 
     def delete(self, entry_id: str) -> Deleted:
-        """Remove an entry for good; what it had replaced becomes current again."""
+        """Delete an entry permanently; the entry that it had replaced becomes current again."""
         with self.ledger.db.transaction():
             self.ledger.require_right_to_delete(self.ledger.entry(entry_id))
             self.ledger.spend("delete")
         return self.remove(entry_id, "delete")
 
     def remove(self, entry_id: str, event: str) -> Deleted:
-        """Remove an entry without limit, under an event of the audit log: what `undo` removes may be imported again."""
+        """Delete an entry without a limit, under an event of the audit log: what `undo` removes may be imported
+        again.
+        """
         with self.ledger.db.transaction():
             entry = self.ledger.entry(entry_id)
             before = self.ledger.table.predecessors(entry.id)
@@ -215,7 +217,7 @@ class Entries:
         return Deleted(entry.id, True, back, tuple(notes))
 
     def reinforce(self, entry_id: str) -> Entry:
-        """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
+        """Mark an entry as still relevant: its importance is reset and fades more slowly."""
         with self.ledger.db.transaction():
             entry = self.ledger.entry(entry_id)
             if entry.status != "active":
@@ -225,15 +227,15 @@ class Entries:
         return self.get(entry_id)
 
     def note_use(self, ids: Iterable[str]) -> None:
-        """Record that recall returned these entries; to the hour."""
+        """Record, to the hour, that recall returned these entries."""
         an_hour_ago = stamp(self.ledger.clock.now() - timedelta(hours=1))
         with self.ledger.db.transaction():
             self.ledger.table.touch(ids, self.ledger.moment(), an_hour_ago)
 
     def approve(self, entry_id: str) -> Entry:
-        """Accept an entry that is held, suggested or of others; what it replaces is superseded now.
+        """Approve an entry that is held, suggested or from others; the entry that it replaces is superseded now.
 
-        Callers let only a person do it.
+        Only a person's request may call this.
         """
         superseded: list[Entry] = []
         with self.ledger.db.transaction():
@@ -252,7 +254,7 @@ class Entries:
         return approved
 
     def reject(self, entry_id: str) -> Entry:
-        """Refuse a held or suggested entry; it is archived, and the same text is refused from now on."""
+        """Reject a held or suggested entry: it is archived, and the same text is refused from now on."""
         with self.ledger.db.transaction():
             entry = self._waiting(entry_id)
             self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
@@ -261,11 +263,11 @@ class Entries:
         self.ledger.changed(gone=[entry] if entry.status == "active" else [])
         return self.get(entry_id)
 
-    def hear(self, own: Sequence[str], foreign: Sequence[str], since: str) -> None:
-        """Confirm what agents stored since then and the person said; hold what stands in a text that they pasted."""
+    def confirm_said(self, own: Sequence[str], foreign: Sequence[str], since: str) -> None:
+        """Confirm recent entries of agents that the person said; hold those found in a text that they pasted."""
         held: list[Entry] = []
         for entry in self.ledger.table.suggested(since):
-            where = heard(entry.content, own, foreign)
+            where = source_in_messages(entry.content, own, foreign)
             if not where:
                 continue
             with self.ledger.db.transaction():
@@ -281,7 +283,7 @@ class Entries:
         self.ledger.changed(gone=held)
 
     def archive(self, entry_id: str) -> Entry:
-        """Take an entry out of brief, search and recall without deleting it."""
+        """Remove an entry from brief, search and recall without deleting it."""
         with self.ledger.db.transaction():
             entry = self.ledger.entry(entry_id)
             self.archive_now(entry)
@@ -289,22 +291,22 @@ class Entries:
         return self.get(entry_id)
 
     def archive_now(self, entry: Entry) -> None:
-        """Archive the row only; inside a transaction."""
+        """Archive only the row, inside a transaction."""
         if entry.status not in _SHOWN:
             raise InvalidValue(f"id: {entry.id} is {entry.status} already", "see: ncm entries show")
         self.ledger.table.set_status(entry.id, "archived", self.ledger.moment())
         self.ledger.audit("archive", entry.id)
 
     def anchor(self) -> Link:
-        """The last line that this group wrote to the audit log."""
+        """Return the last line that this group wrote to the audit log."""
         rows = self.ledger.db.query("SELECT seq, hash FROM audit_anchor")
         return Link(int(rows[0][0]), str(rows[0][1])) if rows else Link(0, GENESIS)
 
     def trace(self, entry_id: str) -> EntryLife:
-        """Every audited change of an entry and of those that replaced it."""
+        """Return every audited change of an entry and of those that replaced it."""
         scope = self.ledger.scope
         records = [
-            # A shared scope does not learn by their numbers how many there are.
+            # The numbers must not reveal to a shared scope how many entries there are.
             record if scope.private else {key: record[key] for key in record if key not in _LINK}
             for record in self.ledger.audit_log.records()
             if record.get("group") == scope.group
@@ -318,7 +320,7 @@ class Entries:
         return EntryLife(tuple(records), self._shown(entry) if entry else None, tuple(wordings))
 
     def render(self) -> tuple[list[str], list[str]]:
-        """Rewrite all domain files; returns those written, and notes on those with edits by hand."""
+        """Rewrite all domain files; return those written, and notes about those that a person edited."""
         written, left = [], []
         for kind in self.ledger.visible_types():
             if self.ledger.domains.read(kind) or self.ledger.table.count(
@@ -331,7 +333,9 @@ class Entries:
     # ---- inside ----
 
     def _shown(self, entry: Entry) -> Entry:
-        """The entry on its way out: credentials masked once more, and expired though no upkeep has noted it yet."""
+        """Return the entry for display: credentials masked again, and expired even if no upkeep has recorded that
+        yet.
+        """
         over = (
             entry.status == "active" and entry.expires is not None and entry.expires <= self.ledger.moment()
         )
@@ -352,10 +356,10 @@ class Entries:
             self.ledger.proposals.decide(proposal.id, accepted, self.ledger.moment())
 
 
-def heard(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
-    """Where the words of an entry were found: `said` by the person, in what they `pasted`, or nowhere.
+def source_in_messages(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
+    """Return where an entry's words were found: `said` by the person, in what they `pasted`, or nowhere.
 
-    A message that asks something confirms nothing: what follows may be what it asks about.
+    A message with a question confirms nothing: the statement may be what it asks about.
     """
     told = (sentence for text in own if "?" not in text for sentence in sentences(text))
     if any(statements.reports(content, sentence) for sentence in told):
@@ -364,7 +368,7 @@ def heard(content: str, own: Iterable[str], foreign: Iterable[str]) -> str:
 
 
 def check_query(query: Any) -> str:
-    """A query as text of at most 500 characters."""
+    """Return a query as text of at most 500 characters."""
     if not isinstance(query, str) or len(query) > MAX_QUERY:
         raise InvalidValue(f"query: more than {MAX_QUERY} characters, or no text", "ask in a sentence")
     return query.replace("\x00", " ")

@@ -1,4 +1,6 @@
-"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0, Basic Memory and Letta: entries, relations, talk."""
+"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0, Basic Memory and Letta: entries, relations,
+conversations.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ from nanoclaw_memory.workspace.files import read_text
 
 MAX_BYTES = 500_000_000
 MAX_FILES = 20_000
-MAX_TURN = 100_000  # characters of one turn; an archive must stay a file that can be read
+MAX_TURN = 100_000  # characters of one turn; an archive must stay a readable file
 
 
 def read_export(kind: str, path: Path) -> Imports:
-    """Read an export whole; an error names the file and what was expected."""
+    """Read a whole export; an error names the file and what was expected."""
     if kind not in KINDS:
         raise InvalidValue(f"{kind[:40]!r} is no format we read", "one of: " + ", ".join(KINDS))
     path = path.expanduser()
@@ -56,7 +58,7 @@ def read_export(kind: str, path: Path) -> Imports:
 
 
 def _claude(found: Imports, path: Path) -> None:
-    """Conversations, projects and memories; the fields of a row tell which it is."""
+    """Read conversations, projects and memories; the fields of a row identify its kind."""
     names = r"(?:.*/)?(?:conversations(?:[-_]?\d+)?|projects|memories|projects/.*)\.json"
     for tree in _json_files(path, names):
         single = isinstance(tree, dict) and "docs" in tree
@@ -81,7 +83,7 @@ def _claude_chat(found: Imports, chat: Mapping[str, Any]) -> None:
 
 
 def _claude_project(found: Imports, project: Mapping[str, Any]) -> None:
-    """A project's description and instructions; its documents are only named."""
+    """Read a project's description and instructions; its documents are only named."""
     name = one_line(project.get("name") or "untitled")
     source = f"projects.json:{project.get('uuid') or name}"
     if project.get("is_starter_project"):
@@ -98,7 +100,7 @@ def _claude_project(found: Imports, project: Mapping[str, Any]) -> None:
 
 
 def _claude_memories(found: Imports, row: Mapping[str, Any]) -> None:
-    """What Claude remembers, paragraph by paragraph; one without a recognised type is context."""
+    """Read Claude's memories by paragraph; one without a recognised type is context."""
     pages = {"memories.json": row.get("conversations_memory")}
     pages |= {f"memories.json:{name}": text for name, text in (row.get("project_memories") or {}).items()}
     for name, page in pages.items():
@@ -128,7 +130,7 @@ def _chatgpt(found: Imports, path: Path) -> None:
 
 
 def _branch(mapping: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
-    """The branch of a conversation tree that was last shown, from its root."""
+    """Return the branch of a conversation tree that was shown last, from its root."""
     if current in mapping:
         return list(_walk(mapping, current, lambda node: node.get("parent")))[::-1]
     root = next((name for name, node in mapping.items() if node.get("parent") is None), None)
@@ -175,7 +177,7 @@ _INDEXED = re.compile(r"\[[^\]]*\]\((?P<file>[^)\s]+\.md)\)")
 
 
 def _claude_code(found: Imports, path: Path) -> None:
-    """The auto-memory folder: a file per memory, its type in the front matter; MEMORY.md lists them."""
+    """Read the auto-memory folder: a file per memory, its type in the front matter; MEMORY.md lists them."""
 
     def points_to_file(text: str) -> bool:
         link = _INDEXED.search(text)
@@ -220,7 +222,7 @@ _LINK = re.compile(r"(?P<predicate>[\w' -]*?)\s*\[\[(?P<target>[^\]|]+)(?:\|[^\]
 
 
 def _basic_memory(found: Imports, path: Path) -> None:
-    """Notes with a title, observations (`- [category] text #tag`) and relations (`- predicate [[note]]`)."""
+    """Read notes with a title, observations (`- [category] text #tag`) and relations (`- predicate [[note]]`)."""
     for name, page in pages(path, found):
         title = _front_matter(page).get("title") or Path(name).stem
         for part in parts(page):
@@ -240,7 +242,7 @@ def _basic_memory(found: Imports, path: Path) -> None:
 
 
 def _letta(found: Imports, path: Path) -> None:
-    """An agent file: memory blocks and archival passages become entries, messages a conversation."""
+    """Read an agent file: memory blocks and archival passages become entries, messages a conversation."""
     for tree in _json_files(path, r".*\.(?:af|json)"):
         agents = tree.get("agents") or [tree]
         rows = tree.get("blocks") or [row for agent in agents for row in agent.get("core_memory") or []]
@@ -291,7 +293,7 @@ KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
 
 
 def _json_files(path: Path, wanted: str) -> Iterator[Any]:
-    """The JSON of a file, or of the members of a folder or zip whose names match."""
+    """Yield the JSON of a file, or of the matching members of a folder or zip."""
     if path.is_dir():
         files = sorted(one for one in path.iterdir() if one.is_file() and re.fullmatch(wanted, one.name))
         if not files:
@@ -318,7 +320,7 @@ def _check_size(name: str, size: int) -> None:
 
 
 def pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
-    """Name and text of each Markdown page; one that cannot be read is reported."""
+    """Yield name and text of each Markdown page; an unreadable one is reported."""
     if path.is_file():
         if path.suffix.lower() not in (".md", ".markdown", ".txt"):
             raise ValueError("Markdown was expected")
@@ -338,7 +340,7 @@ def pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
 
 
 def _front_matter(text: str) -> dict[str, str]:
-    """The simple `key: value` lines at the top, of any depth; the outermost wins."""
+    """Return the simple `key: value` lines at the top, of any depth; the outermost wins."""
     match = re.match(
         r"---\n(.*?)\n(?:---|\.\.\.)\n", text.replace("\r\n", "\n").removeprefix("\ufeff"), re.DOTALL
     )

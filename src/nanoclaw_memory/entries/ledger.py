@@ -1,4 +1,4 @@
-"""Tables, audit log, domain files, access rules and limits per session (stores, replacements, deletions) of entries."""
+"""Shared by all operations on entries: tables, audit log, domain files, access, and limits per session (stores, …)."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class EntryLedger:
         self.on_change: Callable[[Sequence[Entry], Sequence[Entry]], None] = lambda gone, come: None
 
     def moment(self) -> str:
-        """Now, as stored."""
+        """Return the current moment in the stored format."""
         return stamp(self.clock.now())
 
     def provenance(self, source: str = "") -> Provenance:
-        """Who writes: from the scope, never from arguments."""
+        """Return the provenance of a new entry: from the scope, never from arguments."""
         return Provenance(
             session_id=self.scope.session_id,
             group=self.scope.group,
@@ -68,23 +68,23 @@ class EntryLedger:
     # ---- what the scope may see and do ----
 
     def sees(self, entry_type: str) -> bool:
-        """Whether the scope may see the type's domain file: the same rule as for the file itself."""
+        """Return whether the scope may see the type's domain file: the same rule as for the file itself."""
         return visible(self.scope, domain_path(entry_type), self.settings.privacy.shared_files)
 
     def sees_entry(self, entry: Entry) -> bool:
-        """Whether the scope may see an entry: of a type that it sees, or stored by a shared scope."""
+        """Return whether the scope may see an entry: its type is visible, or a shared scope stored it."""
         return not entry.provenance.private or self.sees(entry.type)
 
     def visible_types(self) -> tuple[str, ...]:
         return tuple(kind for kind in TYPES if self.sees(kind))
 
     def filter(self, types: Iterable[str] | None = None) -> Filter:
-        """The current entries that the scope may see, of the requested types; unknown types are refused."""
+        """Return the filter for current, visible entries of the requested types; unknown types are refused."""
         chosen = TYPES if types is None else tuple(rules.choice("type", kind, TYPES) for kind in types)
         return Filter(self.moment(), chosen, open_types=None if self.scope.private else self.visible_types())
 
     def entry(self, entry_id: Any, field: str = "id") -> Entry:
-        """An entry of this group as stored, or an error that names the field."""
+        """Return an entry of this group as stored, or raise an error that names the field."""
         entry = self.table.get(entry_id) if isinstance(entry_id, str) else None
         if entry is None or not self.sees_entry(entry):
             raise NotFound(
@@ -93,7 +93,7 @@ class EntryLedger:
         return entry
 
     def require_right_to_delete(self, entry: Entry) -> None:
-        """Refuse to delete what somebody more trusted stored; foreign origins delete only what is of their own."""
+        """Refuse to delete what somebody more trusted stored; foreign origins may delete only their own entries."""
         by, stored_by = self.scope.author, entry.provenance.origin
         allowed = self.scope.origin == "owner" or by == stored_by
         if not allowed and (by in FOREIGN or ORIGINS.index(stored_by) < ORIGINS.index(by)):
@@ -105,8 +105,9 @@ class EntryLedger:
     def spend(self, kind: str) -> None:
         """Count one more store, supersede or delete of this session and client, or refuse it; in the transaction.
 
-        The limits bound what one injected session can do, and a client within an hour under whatever session names.
-        A person at the command line without a session is not limited; agents that name none share one counter a day.
+        The limits bound what one injected session can do, and a client within an hour, whatever session it names. A
+        person at the command line without a session is not limited; agents that name no session share one counter per
+        day.
         """
         own, now = self.settings.entries, self.clock.now()
         limit = {
@@ -127,7 +128,7 @@ class EntryLedger:
                 )
 
     def _counted(self, counter: str, kind: str, limit: int) -> bool:
-        """Count one more; False where the limit is reached."""
+        """Count one more; return False if the limit is reached."""
         return bool(
             self.db.update(
                 "INSERT INTO session_counts (session_id, kind, count) SELECT :counter, :kind, 1 WHERE :limit > 0 "
@@ -137,16 +138,16 @@ class EntryLedger:
             )
         )
 
-    # ---- what every change does ----
+    # ---- used by every change ----
 
     def audit(self, event: str, entry_id: str, **details: Any) -> None:
-        """Append to the audit log before the commit: it may contain a change that failed, never miss one."""
+        """Append to the audit log before the commit: it may contain a change that failed, but never misses one."""
         link = self.audit_log.append(event, entry_id, **details)
         row = {"id": 1, "seq": link.seq, "hash": link.hash}
         self.db.execute(insertion("audit_anchor", row, ["id"]), row)
 
     def propose(self, entry: Entry) -> None:
-        """Let a person decide on an entry that is held, or that is only an agent's suggestion; in a transaction."""
+        """Propose a held entry, or an agent's suggestion, to a person; in a transaction."""
         by, held = entry.provenance, entry.status == "held"
         where = "every session" if by.private else "the shared chat"
         effect = f"stands in the brief of {where} as a {'suggestion' if entry.behavioral else 'fact'}"
@@ -166,23 +167,25 @@ class EntryLedger:
         )
 
     def offered(self, entry_type: str, content: str) -> list[Proposal]:
-        """What a person was asked, or is asked, about this text as this type."""
+        """Return the proposals, open or decided, for this text as this type."""
         key = held_key(entry_type, content)
         return [one for kind in ("held", "suggestion") if (one := self.proposals.find(kind, key))]
 
     def refuse_decided(self, content: str, entry_type: str = "", why: str = "") -> None:
-        """Refuse, from all but the owner, what a person rejected or has yet to decide on, as whatever it comes back.
+        """Refuse what a person rejected or has not decided yet, whatever its type, from everybody but the owner.
 
-        A suggestion that waits stands in the brief: its agent may store it again as the same type, and log it.
+        An open suggestion is in the brief: its agent may store it again as the same type, and log it.
         """
         same = self.offered(entry_type, content) if entry_type else []
-        if any(one.status == "accepted" for one in same):
+        if any(proposal.status == "accepted" for proposal in same):
             return
-        known = {one.id for one in same}
+        known = {proposal.id for proposal in same}
         found = same if self.scope.author == "owner" else [*same, *self.proposals.of_text(folded(content))]
-        for one in found:
-            waits = one.status == "open" and (one.kind == "held" or (entry_type and one.id not in known))
-            if waits or one.status == "rejected":
+        for proposal in found:
+            waits = proposal.status == "open" and (
+                proposal.kind == "held" or (entry_type and proposal.id not in known)
+            )
+            if waits or proposal.status == "rejected":
                 state = "was stored before and waits in review" if waits else "was rejected in review"
                 raise Refused(f"content: this {state}{why}", "see: ncm review")
 
@@ -193,13 +196,13 @@ class EntryLedger:
         self.audit("supersede", target.id, by=successor)
 
     def changed(self, gone: Sequence[Entry] = (), come: Sequence[Entry] = ()) -> list[str]:
-        """Bring domain files and published copies up to date after a commit.
+        """Update domain files and published copies after a commit.
 
         Domain files are derived, so a failure to write one is a note, not an error.
         """
         self.on_change(gone, come)
         notes: list[str] = []
-        if not self.scope.private:  # the files are those of private memory
+        if not self.scope.private:  # domain files contain private memory
             return notes
         for kind in dict.fromkeys(entry.type for entry in (*gone, *come)):
             left = [entry.id for entry in gone if entry.type == kind]
@@ -214,5 +217,5 @@ class EntryLedger:
 
 
 def held_key(entry_type: str, content: str) -> str:
-    """The key under which an entry is proposed for review, once."""
+    """Return the key under which an entry is proposed for review, once."""
     return f"{entry_type}\n{statements.normal(content)}"

@@ -35,12 +35,12 @@ def expire(entries: Entries) -> int:
 
 
 def expired(entries: Entries) -> list[Entry]:
-    """Current entries past their date."""
+    """Return current entries past their date."""
     return entries.ledger.table.expired_by(entries.ledger.moment())
 
 
 def purge(entries: Entries) -> int:
-    """Delete entries that were replaced more than the set number of days ago."""
+    """Delete entries that were replaced more than the configured number of days ago."""
     ledger = entries.ledger
     with ledger.db.transaction():
         gone = purgeable(entries)
@@ -51,7 +51,7 @@ def purge(entries: Entries) -> int:
 
 
 def purgeable(entries: Entries) -> list[Entry]:
-    """Entries replaced longer ago than the set number of days, counted from their replacement."""
+    """Return entries replaced more than the configured number of days ago."""
     kept = entries.ledger.settings.entries.purge_superseded_days
     if not kept:
         return []
@@ -59,7 +59,7 @@ def purgeable(entries: Entries) -> list[Entry]:
 
 
 def stale(entries: Entries) -> list[Entry]:
-    """Current entries of medium or low priority whose importance has faded."""
+    """Return current entries of medium or low priority whose importance has faded."""
     now = entries.ledger.clock.now()
     active = entries.ledger.table.all(Filter(entries.ledger.moment()))
     return [
@@ -72,7 +72,7 @@ def stale(entries: Entries) -> list[Entry]:
 
 
 def propose_stale(entries: Entries) -> int:
-    """Propose stale entries for archiving; returns how many are new."""
+    """Propose stale entries for archiving; return how many proposals are new."""
     proposed = 0
     for entry in stale(entries):
         proposal = entries.ledger.proposals.propose(
@@ -91,10 +91,10 @@ def propose_stale(entries: Entries) -> int:
 
 
 def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
-    """Carry out a person's decision on an open proposal that concerns an entry: held, archive or domain-edit."""
+    """Carry out a person's decision on an open proposal about an entry: held, archive or domain-edit."""
     ledger = entries.ledger
     if proposal.kind in ("held", "suggestion"):
-        entry_id = _standing(entries, str(proposal.payload["id"]))
+        entry_id = _surviving(entries, str(proposal.payload["id"]))
         entries.approve(entry_id) if accept else entries.reject(entry_id)
         return ledger.proposals.get(proposal.id)
     draft = _added(entries, proposal) if accept else None
@@ -104,24 +104,24 @@ def decide(entries: Entries, proposal: Proposal, accept: bool) -> Proposal:
         decided = ledger.proposals.decide(proposal.id, accept, ledger.moment())
         if accept and draft is None:
             gone, come = _carry_out(entries, proposal)
-    # Files only after the commit: whoever has locked a folder may be waiting for the database.
+    # Files only after the commit: a process that has locked a folder may be waiting for the database.
     ledger.changed(gone, come)
     if draft is not None:
         entries.admission.admit(draft, source=domain_path(draft.type), limited=False)
     if proposal.kind == "domain-edit":
-        _settle(entries, str(proposal.payload["type"]))
+        _rewrite_when_decided(entries, str(proposal.payload["type"]))
     return decided
 
 
-def _standing(entries: Entries, entry_id: str) -> str:
-    """The entry itself, or the one with the same words that stands for it since two machines stored it."""
+def _surviving(entries: Entries, entry_id: str) -> str:
+    """Return the entry, or the one that replaced it because two machines stored the same text."""
     entry = entries.ledger.table.get(entry_id)
     other = entries.ledger.table.get(entry.superseded_by) if entry and entry.superseded_by else None
     return other.id if entry and other and other.content == entry.content else entry_id
 
 
 def undo(entries: Entries, proposal: Proposal) -> None:
-    """Bring an entry back to where it was before a decision on it."""
+    """Restore an entry to its state before a decision on it."""
     ledger = entries.ledger
     if proposal.kind == "domain-edit":
         return _undo_edit(entries, proposal)
@@ -151,7 +151,7 @@ def undo(entries: Entries, proposal: Proposal) -> None:
 
 
 def _undo_edit(entries: Entries, proposal: Proposal) -> None:
-    """Take back what a person's edit of a domain file did: the entry goes, comes back or has its old words."""
+    """Undo a person's edit of a domain file: the entry is removed, restored or reworded."""
     if proposal.status != "accepted":
         return
     ledger = entries.ledger
@@ -164,7 +164,7 @@ def _undo_edit(entries: Entries, proposal: Proposal) -> None:
 
 
 def _before_edit(entries: Entries, proposal: Proposal) -> tuple[Entry, Entry]:
-    """The entry that an accepted edit changed, and what it was before; an added one was none, and is archived."""
+    """Return the entry that an accepted edit changed, and its former state; an added entry is archived."""
     ledger, payload = entries.ledger, proposal.payload
     edited, content, now = str(payload["id"]), str(payload["content"]), ledger.moment()
     if not edited:
@@ -181,7 +181,7 @@ def _before_edit(entries: Entries, proposal: Proposal) -> tuple[Entry, Entry]:
 
 
 def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:
-    """The entry that a person wrote into a domain file."""
+    """Return the entry that a person added to a domain file."""
     if proposal.kind != "domain-edit" or proposal.payload["id"]:
         return None
     payload = proposal.payload
@@ -189,7 +189,7 @@ def _added(entries: Entries, proposal: Proposal) -> EntryDraft | None:
 
 
 def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[Entry]]:
-    """Archive or reword an entry; returns the entries that left and that came."""
+    """Archive or reword an entry; return the entries that were removed and added."""
     entry = entries.ledger.entry(str(proposal.payload["id"]))
     content = str(proposal.payload.get("content", ""))
     if content:
@@ -199,7 +199,7 @@ def _carry_out(entries: Entries, proposal: Proposal) -> tuple[list[Entry], list[
 
 
 def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
-    """Give an entry the person's wording and origin; the old wording is kept."""
+    """Set a person's wording and origin of an entry; the old wording is kept."""
     ledger = entries.ledger
     by = ledger.provenance(domain_path(entry.type))
     draft = rules.draft(content, entry.type, now=ledger.clock.now())
@@ -212,7 +212,7 @@ def _reword(entries: Entries, entry: Entry, content: str) -> Entry:
     return changed
 
 
-def _settle(entries: Entries, entry_type: str) -> None:
+def _rewrite_when_decided(entries: Entries, entry_type: str) -> None:
     """Rewrite the domain file once all edits in it have been decided, unless there are newer ones."""
     domains, proposals = entries.ledger.domains, entries.ledger.proposals
     domains.render(entry_type)

@@ -1,4 +1,4 @@
-"""What stands beside an entry that is read back: age, origin, project, how far to trust it."""
+"""Describe an entry that is read back: age, origin, project, trust."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from nanoclaw_memory.types import FOREIGN, Entry, EntryHit, Provenance
 
 
 def masked(text: str) -> str:
-    """The text without credentials, on its way out.
+    """Mask credentials in a text for display.
 
-    The intake masked it on its way in. This second look is for what never passed there: rows of releases that did
-    not mask, rows that somebody put into the database, and pages, which people write by hand.
+    The intake masks new texts. This second pass covers what never went through it: rows of releases that did not
+    mask, rows that somebody wrote into the database, and hand-written pages.
     """
     return secrets.mask(text)[0]
 
 
 def age_days(created_at: str, today: date, now: datetime) -> int:
-    """Whole days since, by the user's calendar: all ages change together at midnight."""
+    """Return whole days by the user's calendar: all ages change together at midnight."""
     return max((today - moment_of(created_at).astimezone(now.tzinfo).date()).days, 0)
 
 
 def age(days: int | None) -> str:
-    """'3d ago', 'today'."""
+    """Return '3d ago' or 'today'."""
     if days is None:
         return "undated"
     return f"{days}d ago" if days else "today"
 
 
 def origin_of(provenance: Provenance, own_group: str) -> str:
-    """Who stored it, and in which group when that is not the reader's own."""
+    """Return who stored it, and in which group if that is not the reader's own."""
     if provenance.group == own_group:
         return provenance.origin
     return f"{provenance.origin} of group {provenance.group}"
 
 
 def other_project(project: str, own: str) -> str:
-    """How a line shows that it belongs to another project than the one that asks; empty when it does not."""
+    """Return the label of an entry of another project than the reader's, else an empty text."""
     return f"project {project}" if project not in ("", own) else ""
 
 
 def as_hit(entry: Entry, score: float, why: str, now: datetime) -> EntryHit:
-    """An entry as search gives it: masked, with its age and how far to trust it."""
+    """Return an entry as a search hit: masked, with its age and trust marks."""
     return EntryHit(
         id=entry.id,
         type=entry.type,

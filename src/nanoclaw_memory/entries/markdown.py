@@ -1,4 +1,4 @@
-"""Split Markdown pages into statements, and type them by headings and wording; report what has no type."""
+"""Split Markdown pages into statements and assign types by headings and wording; report untyped ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nanoclaw_memory.types import Transcript
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-FEW_WORDS = 4  # below which the judge guesses
-# Whole words, English and German: the first type whose words the nearest telling heading has.
+FEW_WORDS = 4  # the judge does not classify shorter statements
+# Whole words, English and German: the nearest heading with words of a type decides.
 _BY_HEADING = (
     ("correction", r"correct\w*|mistakes?|wrong|don'?t do|korrektur\w*|falsch|fehler"),
     (
@@ -83,7 +83,7 @@ _BY_WORDING = (
         r"|geburtstag|geboren|verheiratet|mutter|vater|schwester|bruder|tochter|sohn|telefon)\b",
     ),
 )
-# What any sentence has: asked last, and only where no judge is at hand.
+# Words of ordinary sentences: checked last, and only without the judge.
 _PLAIN = re.compile(
     r"\b(?:is|are|was|has|have|runs?|lives?|uses?|costs?|means?|ist|sind|hat|läuft|kostet|heißt)\b|=|:"
 )
@@ -108,14 +108,14 @@ _BULLET = re.compile(r"^(\s*)(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*)$")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _RULE = re.compile(r"\s{0,3}([-*_])\s*(?:\1\s*){2,}$")
-_UNDERLINE = re.compile(r"={2,}|-{2,}")  # of a heading
+_UNDERLINE = re.compile(r"={2,}|-{2,}")  # the underline of a heading
 _LABEL = re.compile(r"(?:\*\*)?[A-ZÄÖÜ][^\s:]*(?: [^\s:]+){0,2}:(?:\*\*)? \S")
 _FRONT_MATTER = re.compile(r"---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _DAILY = re.compile(r"memory/\d{4}-\d{2}-\d{2}\.md\Z")
 
 
 class MarkdownPart(msgspec.Struct, frozen=True):
-    """A heading, a statement (a bullet or paragraph on one line), or what is neither: code, a table."""
+    """A heading, a statement (a bullet or paragraph on one line), or other content: code, a table."""
 
     line: int
     kind: str
@@ -130,7 +130,7 @@ class ImportedEntry(msgspec.Struct, frozen=True):
     source: str
     tags: tuple[str, ...] = ()
     priority: str = "medium"
-    origin: str = ""  # of a log line that somebody else than the owner wrote
+    origin: str = ""  # set for a log line that the owner did not write
 
 
 class ImportedRelation(msgspec.Struct, frozen=True):
@@ -143,7 +143,7 @@ class ImportedRelation(msgspec.Struct, frozen=True):
 
 
 class Imports(msgspec.Struct):
-    """Everything that files contain, and what of them cannot be imported."""
+    """Everything in the files, and what cannot be imported."""
 
     entries: list[ImportedEntry] = msgspec.field(default_factory=list)
     relations: list[ImportedRelation] = msgspec.field(default_factory=list)
@@ -186,7 +186,7 @@ def read_page(
 ) -> None:
     """Add the entries of a memory file; every line is added, reported, or `ignored`.
 
-    The judge tells the type of a line of which neither heading nor wording do.
+    The judge chooses the type of a line if neither heading nor wording does.
     """
     for pattern, why in _SKIPPED_FILES.items():
         if re.fullmatch(pattern, relative):
@@ -221,7 +221,7 @@ def read_page(
 
 
 def _judged_type(found: Imports, content: str, headings: list[str], source: str, judge: Judge) -> str | None:
-    """The type that the judge tells, which is reported; None for what is no memory."""
+    """Return the judge's type, which is reported; None for what is no memory."""
     if len(words(content)) < FEW_WORDS:
         return None
     kind, share = judge.line_type(content, headings[-1] if headings else "")
@@ -247,7 +247,7 @@ def _read_log(found: Imports, relative: str, text: str) -> None:
 
 
 def starter_lines() -> set[str]:
-    """The statements that `init` wrote, which are no memory."""
+    """Return the statements that `init` wrote, which are no memory."""
     from nanoclaw_memory.workspace.projects import STARTER
     from nanoclaw_memory.workspace.starter import STARTERS
 
@@ -255,7 +255,7 @@ def starter_lines() -> set[str]:
 
 
 def _problem(part: MarkdownPart) -> str:
-    """Why a part cannot become an entry; empty when it can."""
+    """Return why a part cannot become an entry; empty if it can."""
     if part.kind != "statement":
         return f"{part.kind} stays in its file"
     if len(part.text) > MAX_CONTENT:
@@ -266,7 +266,7 @@ def _problem(part: MarkdownPart) -> str:
 
 
 def type_of(content: str, headings: list[str]) -> str | None:
-    """The type that wording or headings suggest; plain words of command win over any heading."""
+    """Return the type that wording or headings suggest; plain words of command override any heading."""
     lowered = _DATE_FIRST.sub("", content.casefold(), count=1)
     by_heading = (
         _first(_BY_HEADING, heading.casefold(), r"(?<!\w)(?:%s)(?!\w)") for heading in reversed(headings)
@@ -282,12 +282,12 @@ def _first(table: Sequence[tuple[str, str]], text: str, form: str = "%s") -> str
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:
-    """Bullets with what is wrapped below them, and paragraphs: each on one line, with its line number."""
+    """Yield bullets with their wrapped lines, and paragraphs: each on one line, with its line number."""
     return ((part.line, part.text) for part in parts(text) if part.kind == "statement")
 
 
 def parts(text: str) -> Iterator[MarkdownPart]:
-    """Everything in a page, in order; a bullet below one that ends with a colon repeats that one."""
+    """Yield everything in a page, in order; a bullet below one that ends with a colon starts with that one's text."""
     reader = _EntryReader()
     plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
     front = _FRONT_MATTER.match(plain)
@@ -298,7 +298,7 @@ def parts(text: str) -> Iterator[MarkdownPart]:
 
 
 class _EntryReader(msgspec.Struct):
-    """Reads a page line by line."""
+    """Read a page line by line."""
 
     start: int = 0
     words: list[str] = msgspec.field(default_factory=list)
@@ -306,7 +306,7 @@ class _EntryReader(msgspec.Struct):
     above: list[tuple[int, str]] = msgspec.field(default_factory=list)
     inside: str = ""  # the end of what is being skipped: a code block or a comment
     table: bool = False
-    bullet: bool = False  # what was begun is an item, not a paragraph
+    bullet: bool = False  # the open statement is an item, not a paragraph
 
     def read(self, number: int, line: str) -> Iterator[MarkdownPart]:
         if self.inside:
@@ -352,7 +352,7 @@ class _EntryReader(msgspec.Struct):
             self.above.append((indent, text))
 
     def rest(self) -> Iterator[MarkdownPart]:
-        """The statement that was begun, if any."""
+        """Yield the open statement, if any."""
         whole = one_line(" ".join(self.words))
         if whole:
             yield MarkdownPart(self.start, "statement", f"{self.lead} {whole}".strip())
@@ -360,6 +360,6 @@ class _EntryReader(msgspec.Struct):
 
 
 def _separate(before: str, after: str) -> bool:
-    """Whether a line of a paragraph is a statement of its own: after a whole sentence, or one more `Name: …`."""
+    """Return whether a line of a paragraph is a separate statement: after a whole sentence, or another `Name: …`."""
     whole = before.endswith((".", "!", "?")) and not after[:1].islower()
     return whole or bool(_LABEL.match(before) and _LABEL.match(after))

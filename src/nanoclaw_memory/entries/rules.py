@@ -56,7 +56,7 @@ def draft(
     supersedes: str | None = None,
     expires: str | None = None,
 ) -> EntryDraft:
-    """Check every field; the first wrong one is reported. `category` means `type`, `context` means `reason`."""
+    """Check every field and report the first wrong one. `category` means `type`, `context` means `reason`."""
     return EntryDraft(
         type=choice("type", _either("type", type, "category", category), TYPES),
         content=_text("content", content, MAX_CONTENT, required=True),
@@ -70,7 +70,7 @@ def draft(
 
 
 def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
-    """One of the allowed words."""
+    """Return one of the allowed words, or refuse the value."""
     if value == "":
         raise InvalidValue(f"{field}: it is missing", f"one of: {', '.join(allowed)}")
     if not isinstance(value, str) or value not in allowed:
@@ -79,7 +79,7 @@ def choice(field: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def whole(field: str, value: Any, low: int, high: int) -> int:
-    """A whole number within bounds."""
+    """Return a whole number within bounds, or refuse the value."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         number = isinstance(value, int) and not isinstance(value, bool)
         wrong = f"{value} is outside {low:,} to {high:,}" if number else f"{_shown(value)} is no whole number"
@@ -88,7 +88,7 @@ def whole(field: str, value: Any, low: int, high: int) -> int:
 
 
 def checked_tags(value: Any) -> tuple[str, ...]:
-    """Tags, without repeats; each one line of at most 50 characters."""
+    """Return the tags without repeats; each is one line of at most 50 characters."""
     found: dict[str, str] = {}
     for tag in _strings("tags", value):
         if not tag or tag != one_line(tag) or len(tag) > MAX_TAG:
@@ -102,7 +102,7 @@ def checked_tags(value: Any) -> tuple[str, ...]:
 
 
 def expiry(value: Any, now: datetime) -> str | None:
-    """The moment of expiry as stored; a date alone lasts to its end in the user's zone."""
+    """Return the moment of expiry in the stored format; a date lasts to its end in the user's zone."""
     if value in (None, ""):
         return None
     try:
@@ -123,7 +123,7 @@ def expiry(value: Any, now: datetime) -> str | None:
 
 
 def united(one: tuple[str, ...], other: tuple[str, ...], most: int = MAX_TAGS) -> tuple[str, ...]:
-    """Both lists without repeats, up to a limit."""
+    """Return both lists without repeats, up to a limit."""
     found: dict[str, str] = {}
     for text in (*one, *other):
         found.setdefault(text.casefold(), text)
@@ -131,12 +131,12 @@ def united(one: tuple[str, ...], other: tuple[str, ...], most: int = MAX_TAGS) -
 
 
 def higher(one: str, other: str) -> str:
-    """The weightier of two priorities."""
+    """Return the higher of two priorities."""
     return min(one, other, key=PRIORITIES.index)
 
 
 def lower(one: str, other: str) -> str:
-    """The lighter of two priorities."""
+    """Return the lower of two priorities."""
     return max(one, other, key=PRIORITIES.index)
 
 
@@ -144,7 +144,7 @@ def lower(one: str, other: str) -> str:
 
 
 def importance(entry: Entry, now: datetime) -> float:
-    """0 to 1: the priority's weight, fading logarithmically since it was last used; critical never fades."""
+    """Return 0 to 1: the priority's weight, fading logarithmically since the last use; critical never fades."""
     base = _BASE[entry.priority]
     if entry.priority == "critical":
         return base
@@ -156,7 +156,7 @@ def importance(entry: Entry, now: datetime) -> float:
 
 
 def _either(field: str, value: Any, alias: str, aliased: Any) -> Any:
-    """The value given under either name; two different ones are refused."""
+    """Return the value set under either name; two different ones are refused."""
     if value and aliased and value != aliased:
         raise InvalidValue(f"{alias}: {_shown(aliased)} contradicts {field}", f"give {field} only")
     return value or aliased
@@ -180,7 +180,7 @@ def _text(field: str, value: Any, limit: int, required: bool = False) -> str:
 
 
 def _visible(text: str) -> bool:
-    """Whether a text has a visible character."""
+    """Return whether a text has a visible character."""
     return any(unicodedata.category(char) not in _UNSEEN for char in one_line(text))
 
 

@@ -1,7 +1,7 @@
-"""Shared memory: entries a group has published, readable by other groups with a grant and by nobody else.
+"""Shared memory: entries that a group has published, readable only by groups with a grant.
 
-Each publishing group has a file of its own outside every group's directory. A reader's process opens it
-only after finding its own grant in it; no query ever runs over two groups at once.
+Each publishing group has a file of its own outside every group's directory. A reader's process opens it only after
+finding its own grant in it; no query ever runs over two groups at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nanoclaw_memory.types import Entry
 from nanoclaw_memory.workspace.paths import check_group, require_owner, visible
 
 SHARED_PATH = "shared/entries"
-MOST = 100  # entries of one group that are considered
+MOST = 100  # maximal entries of one group that are considered
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class SharedEntries:
     # ---- the publisher ----
 
     def publish(self, entry_id: str) -> Entry:
-        """Put a copy of a current entry where granted groups can read it."""
+        """Copy a current entry to where groups with a grant can read it."""
         require_owner(self._ledger.scope, "publish an entry")
         entry = self._ledger.entry(entry_id)
         if entry.status != "active":
@@ -56,7 +56,7 @@ class SharedEntries:
         return entry
 
     def unpublish(self, entry_id: str) -> None:
-        """Take a published copy back."""
+        """Remove a published copy."""
         require_owner(self._ledger.scope, "take back a published entry")
         if self._remove(self._own(), [entry_id]) == 0:
             raise NotFound(f"id: {entry_id[:80]} is not published", "see: ncm share list")
@@ -64,7 +64,7 @@ class SharedEntries:
             self._ledger.audit("unpublish", entry_id)
 
     def grant(self, reader: str) -> None:
-        """Let another group read what this one publishes."""
+        """Allow another group to read what this one publishes."""
         require_owner(self._ledger.scope, "grant access")
         check_group(reader)
         if reader == self._ledger.scope.group:
@@ -82,7 +82,7 @@ class SharedEntries:
             self._ledger.audit("grant", "", reader=reader)
 
     def revoke(self, reader: str) -> None:
-        """Take a grant back; takes effect with the reader's next question."""
+        """Revoke a grant; it takes effect with the reader's next question."""
         require_owner(self._ledger.scope, "revoke access")
         db = self._own()
         with db.transaction():
@@ -93,7 +93,7 @@ class SharedEntries:
             self._ledger.audit("revoke", "", reader=reader)
 
     def shares(self) -> list[Share]:
-        """What this group publishes, which a shared scope does not see, and what it may read of others."""
+        """Return what this group publishes (hidden from shared scopes), and what it may read of others."""
         found = []
         for publisher in self._publishers():
             db = self._database(publisher)
@@ -105,7 +105,7 @@ class SharedEntries:
         return found
 
     def follow(self, gone: Sequence[Entry], come: Sequence[Entry]) -> None:
-        """A published copy changes and goes with its entry."""
+        """Update or remove the published copies of changed entries."""
         if self._ledger.scope.group not in self._publishers():
             return
         db = self._own()
@@ -118,7 +118,9 @@ class SharedEntries:
     # ---- the reader ----
 
     def matching(self, query: str, types: Iterable[str] | None, priority_min: str) -> list[Entry]:
-        """Published entries of the groups that granted this one: with any word of a query, or the recent ones."""
+        """Return published entries of the groups that granted this one: with any word of a query, or the recent
+        ones.
+        """
         if not visible(self._ledger.scope, SHARED_PATH, self._ledger.settings.privacy.shared_files):
             return []
         chosen = None if types is None else tuple(rules.choice("type", kind, rules.TYPES) for kind in types)

@@ -63,7 +63,7 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 class TokenAudit:
-    """Audits one group as one scope sees it; `files` lists the Markdown that the scope may see."""
+    """Audit one group for one scope; `files` lists the Markdown that the scope may see."""
 
     def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None = None) -> None:
         self._embedder = embedder
@@ -72,7 +72,7 @@ class TokenAudit:
         self._files = files
 
     def run(self, scope: str = "all", recommend: bool = True) -> Audit:
-        """Count, compare, and recommend; changes nothing."""
+        """Count, compare, and recommend; change nothing."""
         rules.choice("scope", scope, SCOPES)
         sources = list(self._sources())
         shown = [source for source in sources if scope in ("all", source.category)]
@@ -96,7 +96,7 @@ class TokenAudit:
         return replace(audit, recommendations=tuple(done))
 
     def status(self, chunks: int) -> IndexStatus:
-        """Health and statistics: the files, the entries, and what is always loaded."""
+        """Return health and statistics: the files, the entries, and what is always loaded."""
         sources = list(self._sources())
         files = [source for source in sources if source.category != "brief"]
         table, wanted = self._ledger.table, self._wanted()
@@ -149,7 +149,7 @@ class TokenAudit:
         ours = starter_lines()
         for source in sources:
             if source.category in ("domains", "brief") or day_in_path(source.name) is not None:
-                continue  # written from entries; or a diary, which what is kept elsewhere was taken from
+                continue  # generated from entries, or a diary from which other pages were taken
             if source.name.startswith("conversations/"):
                 continue
             for number, line in enumerate(source.text.splitlines(), 1):
@@ -168,30 +168,32 @@ class TokenAudit:
         names = {source.name for source in shown}
         entries_too = any(source.category in ("domains", "brief") for source in shown)
         found: list[Duplicate] = []
-        for one, other, alike in self._alike(list(self._statements(sources))):
-            places = [one, other]
-            if _is_own_source(one, other) or _is_own_source(other, one):
+        for statement, other, alike in self._similar_pairs(list(self._statements(sources))):
+            places = [statement, other]
+            if _is_own_source(statement, other) or _is_own_source(other, statement):
                 continue
             if not any(s.source.rpartition(":")[0] in names or (s.entry and entries_too) for s in places):
                 continue
             texts = [one_line(masked(s.text))[:200] for s in places]
-            found.append(Duplicate(texts[0], texts[1], round(alike, 3), (one.source, other.source)))
+            found.append(Duplicate(texts[0], texts[1], round(alike, 3), (statement.source, other.source)))
         yield from sorted(found, key=lambda pair: (-pair.similarity, pair.sources))[:MOST_DUPLICATES]
 
-    def _alike(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
-        """Pairs that say the same by their words, or in other words with the same numbers, names and denials."""
+    def _similar_pairs(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
+        """Return pairs that say the same by their words, or in other words with the same numbers, names and denials."""
         seen = set()
-        for one, other in _pairs(statements):
-            alike = _similarity(one.text, other.text)
-            if alike >= ALIKE or (alike and same_statement(features(one.text), features(other.text))):
-                seen.add((one.source, other.source))
-                yield one, other, alike
-        for one, other, alike in self._near(statements):
-            if (one.source, other.source) not in seen and agree(features(one.text), features(other.text)):
-                yield one, other, alike
+        for statement, other in _pairs(statements):
+            alike = _similarity(statement.text, other.text)
+            if alike >= ALIKE or (alike and same_statement(features(statement.text), features(other.text))):
+                seen.add((statement.source, other.source))
+                yield statement, other, alike
+        for statement, other, alike in self._near(statements):
+            if (statement.source, other.source) not in seen and agree(
+                features(statement.text), features(other.text)
+            ):
+                yield statement, other, alike
 
     def _near(self, statements: list[_Statement]) -> Iterator[tuple[_Statement, _Statement, float]]:
-        """Pairs that the embedder calls alike; of very many statements, or where it cannot be asked, none."""
+        """Return pairs that the embedder calls similar; none for very many statements, or if it fails."""
         if self._embedder is None or not 1 < len(statements) <= MOST_EMBEDDED:
             return
         try:
@@ -275,7 +277,7 @@ class TokenAudit:
         if advice.action == "archive-duplicate":
             ages = [self._entries.get(entry_id) for entry_id in advice.targets]
             active = [entry for entry in ages if entry.status == "active"]
-            if len(active) == 2:  # an earlier fix may have taken one
+            if len(active) == 2:  # an earlier fix may have removed one
                 self._entries.archive(min(active, key=lambda entry: entry.provenance.timestamp).id)
         elif advice.action == "expire":
             lifecycle.expire(self._entries)
@@ -288,12 +290,12 @@ class TokenAudit:
 
 
 def cost(text: str) -> int:
-    """Tokens of a text: exact, or for a very long one an estimate from above."""
+    """Return the tokens of a text: exact, or for a very long one an upper bound."""
     return tokens.count(text) if len(text) <= _LONG else tokens.estimate(text)
 
 
 def _is_own_source(entry: _Statement, line: _Statement) -> bool:
-    """Whether an entry was read from the file that the line is in; the line may have moved since."""
+    """Return whether an entry was read from the file that contains the line, which may have moved since."""
     source = entry.entry.provenance.source if entry.entry else ""
     return bool(source) and source.rpartition(":")[0] == line.source.rpartition(":")[0]
 
@@ -311,14 +313,14 @@ def _entries(count: int) -> str:
 
 
 def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    """Pairs of statements that share a rare word: only they can be similar."""
+    """Return pairs of statements that share a rare word: only they can be similar."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, statement in enumerate(statements):
         for word in longest_words(statement.text, 4) or [normal(statement.text)]:
             by_word[word].append(number)
     seen: set[tuple[int, int]] = set()
     for numbers in by_word.values():
-        if len(numbers) > 60:  # so common a word does not distinguish
+        if len(numbers) > 60:  # too common to distinguish
             continue
         for place, first in enumerate(numbers):
             for second in numbers[place + 1 :]:

@@ -1,4 +1,4 @@
-"""Activation: retrieval warms facts and links them; every day without use cools them, missed days of cooling too."""
+"""Activation: retrieval warms facts and links them; cooling lowers unused facts by the day, missed days included."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.store.table import keep_note, note_of
 from nanoclaw_memory.types import GraphHit
 
-AHEAD = timedelta(days=7)  # of a clock, from which cooling does not wait for that day
+# tolerance for a clock that was ahead: beyond it, cooling does not wait for that day
+AHEAD = timedelta(days=7)
 _COOLED_ON = "cooled_on"
 WAIT_MS = 200  # the caller has its answer and should not wait longer
 
 
 class Activation:
-    """Warms and cools the facts and relations of one graph."""
+    """Warm and cool the facts and relations of one graph."""
 
     def __init__(self, facts: FactTable, relations: RelationTable, clock: Clock) -> None:
         self.facts = facts
@@ -27,7 +28,7 @@ class Activation:
         self.db = facts.db
 
     def reinforce(self, hits: Sequence[GraphHit], bump: float, linked_bump: float) -> str:
-        """Warm the retrieved facts and link the answers; returns why it could not, or an empty text.
+        """Warm the retrieved facts and link the answers; return why it failed, or an empty text.
 
         Linked facts and the rest of an entity are warmed less and not linked further.
         """
@@ -51,16 +52,16 @@ class Activation:
         return ""
 
     def cool(self, factor: float) -> tuple[int, int]:
-        """Cool by calendar day, missed days included; returns the facts changed and the days applied."""
+        """Cool by calendar day, missed days included; return the facts changed and the days applied."""
         now = self.clock.now()
         with self.db.transaction():
             last = self.cooled_on()
             if (
                 last > (now + AHEAD).date().isoformat()
-            ):  # the clock was far ahead then: cooling goes on from today
+            ):  # the clock was far ahead then: cooling continues from today
                 last = now.date().isoformat()
                 self._note(last)
-            if last >= now.date().isoformat():  # of a few days none is cooled twice
+            if last >= now.date().isoformat():  # each day cools only once
                 return 0, 0
             changed = self._catch_up(factor, now, last)
             self._note(now.date().isoformat())
@@ -87,14 +88,14 @@ class Activation:
         return changed
 
     def cooled_on(self) -> str:
-        """The day of the last cooling; empty when there was none."""
+        """Return the day of the last cooling; empty if there was none."""
         return stored_day(note_of(self.db, "graph_state", _COOLED_ON) or "")
 
     def _note(self, day: str) -> None:
         keep_note(self.db, "graph_state", _COOLED_ON, day)
 
     def _first_day(self, today: date) -> date:
-        """The day before which nothing was ever cooled by us."""
+        """Return the first day for which cooling can be missing."""
         ((first,),) = self.db.query("SELECT min(created_at) FROM facts WHERE created_at >= '1970'")
         return min(date.fromisoformat(stored_day(first)), today) if first else today
 

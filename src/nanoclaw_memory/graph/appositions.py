@@ -1,12 +1,16 @@
-"""Read what a sentence says in passing: "my sister Renske", "Radek, our plumber", "the secretary (Len, 555-0147)"."""
+"""Read what a sentence mentions in passing: "my sister Renske", "Radek, our plumber", "the secretary (Len,
+555-0147)".
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from nanoclaw_memory import tokens
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import details_of, without_possessive
+from nanoclaw_memory.graph.keys import is_several, singular
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name, is_name_token, name_at, typed
 
@@ -21,12 +25,21 @@ _OPENS = re.compile(
     r"zu|und|aber|hab|habe|war|traf)",
     re.I,
 )
+_SEVERAL = re.compile(
+    rf"(?:^|[ ,])(?:{_MY.pattern}|(?:we|I) have|(?:wir|ich) haben?)(?: \w+)? (?P<what>[^\W\d_]+)"
+    r"(?P<joint>(?: are| sind)? (?:called|named)| heißen|,|:| (?:are|sind)) (?P<names>.+)$",
+    re.I,
+)
+_ONE_OF_SEVERAL = re.compile(r"(?P<name>[^()]{1,40}?)(?: \((?:(?P<age>\d{1,2})|[^()]*)\))?$")
+# "My parents are Polish and German": usual words that end so name nobody.
+_ADJECTIVE = re.compile(r"\w+(?:ish|ese|ch|an|ic)$")
 _CONTACTS = ("phone", "email")
 
 
 def appositions(sentence: str, user: str, verb: str) -> Iterator[Triple]:
-    """Who somebody is, whatever the sentence tells of them; `verb` is the copula of its language."""
+    """Yield who somebody is, whatever else the sentence says; `verb` is the copula of its language."""
     yield from _owned(sentence, user)
+    yield from several_of(sentence, user)
     for match in _INSIDE.finditer(sentence):
         yield from _in_parentheses(match["before"], match["inside"], user, verb)
     for match in _BETWEEN.finditer(sentence):
@@ -40,7 +53,7 @@ def appositions(sentence: str, user: str, verb: str) -> Iterator[Triple]:
 
 
 def _owned(sentence: str, user: str) -> Iterator[Triple]:
-    """ "my sister Renske", "Lena's teacher Mrs Ode"."""
+    """Yield from "my sister Renske", "Lena's teacher Mrs Ode"."""
     words = sentence.split()
     for place, word in enumerate(words[:-2]):
         possessive = word.endswith(("'s", "’s")) and is_name_token(word)
@@ -53,6 +66,28 @@ def _owned(sentence: str, user: str) -> Iterator[Triple]:
             if name and wording.is_somebody(what) and what.replace(" ", "").replace("-", "").isalpha():
                 yield _of(owner, what, name)
                 break
+
+
+def several_of(sentence: str, user: str) -> Iterator[Triple]:
+    """Return relatives or pets from "our kids are Lotte and Bram", "my two cats, Miso and Tofu", if all are names."""
+    match = _SEVERAL.search(sentence.rstrip(" .!"))
+    if match is None or not is_several(match["what"]):
+        return
+    named = re.split(r", (?:and (?:they|we|I|both)|und)\b|; ", match["names"])[0]
+    items = [_ONE_OF_SEVERAL.match(item) for item in re.split(r", (?:and |und )?| and | und ", named)]
+    members = [item for item in items if item and is_name(item["name"], 3)]
+    described = match["joint"].strip() in ("are", "sind")
+    unsure = wording.is_pet(singular(match["what"])) or all(_is_adjective(item["name"]) for item in members)
+    if len(members) < max(len(items), 2) or (described and unsure):
+        return
+    for item in members:
+        yield Triple("relation", user, match["what"].casefold(), item["name"])
+        if item["age"]:
+            yield Triple("fact", item["name"], "age", item["age"])
+
+
+def _is_adjective(word: str) -> bool:
+    return bool(_ADJECTIVE.match(word)) and tokens.is_one(f" {word.casefold()}")
 
 
 def _in_parentheses(before: str, inside: str, user: str, verb: str) -> Iterator[Triple]:
@@ -80,7 +115,7 @@ def _of(owner: str, what: str, name: str) -> Triple:
 
 
 def _first_name(text: str) -> str:
-    """The name that a text begins with; a day or a pronoun ends it, and a number is none."""
+    """Return the name at the beginning of a text; it ends before a day or a pronoun, and a number is none."""
     name, _ = name_at(text)
     kept: list[str] = []
     for token in name.removesuffix("'s").removesuffix("’s").split():
@@ -92,7 +127,7 @@ def _first_name(text: str) -> str:
 
 
 def _last_name(text: str) -> str:
-    """The name that a text ends with."""
+    """Return the name at the end of a text."""
     words = text.split()
     start = len(words)
     while start and is_name_token(words[start - 1]) and not words[start - 1].endswith((",", ";", ":")):

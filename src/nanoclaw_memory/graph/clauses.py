@@ -1,4 +1,4 @@
-"""Split text into sentences, clauses and details; tell sentences that state something from others."""
+"""Split text into sentences, clauses and details; separate sentences that state something from others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPLIT = re.compile(
     r"(; |, (?!\d{4,5}\b(?! ?[\d/-]))(?:and |und |but |aber )?| (?:and|und|but|aber) | [–—] )"
 )
 PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
-# Whoever corrects himself while speaking says both values.
+# Somebody who corrects themselves while speaking says both values.
 _MENDED = re.compile(
     r"\b(?:ähm?|erm|uhm|nee|quatsch|no sorry|no wait|nein sorry)\b|[,–—-] (?:no|nein|nope), ", re.I
 )
@@ -26,7 +26,7 @@ _QUOTED = re.compile(r"[\"“„»]([^\"“”„«»]{3,})[\"”“«»]")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a line; the dot of `Dr.`, of an initial or of a day ends none."""
+    """Return the sentences of a line; the dot of `Dr.`, of an initial or of a day ends none."""
     found: list[str] = []
     start = 0
     for match in re.finditer(r"[.!?…](?=\s)", text):
@@ -40,14 +40,16 @@ def sentences(text: str) -> list[str]:
 
 
 def is_own(sentence: str) -> bool:
-    """Whether a sentence is told as the writer's own: no question, form, slip of the tongue, quotation or dream."""
+    """Return whether a sentence is the writer's own statement: no question, form, slip of the tongue, quotation or
+    dream.
+    """
     if wording.QUESTION.search(sentence) or "___" in sentence or _MENDED.search(sentence):
         return False
     return not (_UNREAL.search(sentence) or any(len(m[1].split()) > 2 for m in _QUOTED.finditer(sentence)))
 
 
 def stated(sentence: str) -> bool:
-    """Whether a sentence says what is: no question, hearsay, condition, wish or quotation."""
+    """Return whether a sentence states something: no question, hearsay, condition, wish or quotation."""
     if not is_own(sentence):
         return False
     spoken = re.sub(r"\b(?:everyone|everybody) says\b", "", sentence)
@@ -59,7 +61,7 @@ def stated(sentence: str) -> bool:
 
 
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:
-    """The clauses of a sentence with the words that join them; nothing is split inside parentheses."""
+    """Yield the clauses of a sentence with the words that join them; nothing is split inside parentheses."""
     masked = PARENTHESES.sub(
         lambda match: re.sub(
             r"[ ,;]",
@@ -77,7 +79,7 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def details_of(text: str) -> list[str]:
-    """The details of a roster line: split at commas, semicolons and full stops outside parentheses."""
+    """Return the details of a roster line: split at commas, semicolons and full stops outside parentheses."""
     return [
         clause.strip()
         for sentence in sentences(text)
@@ -88,7 +90,7 @@ def details_of(text: str) -> list[str]:
 
 
 def only_name(sentence: str) -> str:
-    """The name in a sentence that has only one, for "she" in the next."""
+    """Return the name in a sentence that has only one, for "she" in the next."""
     words = sentence.rstrip(".!").split()
     found, place = [], 0
     while place < len(words):
@@ -101,7 +103,7 @@ def only_name(sentence: str) -> str:
 
 
 def with_apposition(sentence: str) -> str:
-    """`Lenas Lehrerin, Frau Dobberstein, ist …` with the name in parentheses."""
+    """Rewrite `Lenas Lehrerin, Frau Dobberstein, ist …` with the name in parentheses."""
     match = re.match(r"(?P<what>[^,()]{3,50}), (?P<name>[^,()]{1,40}), (?P<rest>.+)$", sentence)
     known = match and wording.VERB.match(match["rest"]) and is_name(match["what"])
     if match and known and (re.fullmatch(r"\d{1,2}", match["name"]) or MINE.match(match["name"])):
@@ -118,7 +120,7 @@ def with_apposition(sentence: str) -> str:
 
 
 def schedule(text: str) -> str:
-    """When something happens again and again: `every Tuesday at 7`, `dienstags um 19:30`, `at 9:30 on weekdays`."""
+    """Return when something recurs: `every Tuesday at 7`, `dienstags um 19:30`, `at 9:30 on weekdays`."""
     value = typed(text)
     often = r"every|each|jed|immer|\w+(?:days|tags|wochs)\b"
     if value and value.type == "schedule" and re.match(often, value.text, re.I):
@@ -135,12 +137,12 @@ def schedule(text: str) -> str:
 
 
 def without_possessive(word: str) -> str:
-    """A possessive without its ending."""
+    """Return a possessive without its ending."""
     return re.sub(r"['’]s?$", "", word)
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Everything in a sentence that may be a name, in order, including a single word at its start."""
+    """Return everything in a sentence that may be a name, in order, including a single word at its start."""
     found: list[str] = []
     tokens = text.split()
     place = 0

@@ -1,4 +1,4 @@
-"""Read what "is" says: a value of a key, a role, an amount, a kind; a passing state is left."""
+"""Read clauses with "is": a value of a key, a role, an amount, a kind; passing states are skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nanoclaw_memory.graph.clauses import (
     without_possessive,
 )
 from nanoclaw_memory.graph.intents import concepts, stemmed
-from nanoclaw_memory.graph.keys import is_known_key, normal_key, singular
+from nanoclaw_memory.graph.keys import is_known_key, is_several, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject, SubjectReader
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
@@ -47,40 +47,40 @@ _NO_VALUE = re.compile(
 )
 
 
-class Pending(msgspec.Struct, frozen=True):
-    """What the clause before stated: its subject, predicate and kind of value, for clauses that leave these out."""
+class OpenClause(msgspec.Struct, frozen=True):
+    """Subject, predicate and kind of value of the clause before, for clauses that leave these out."""
 
     subject: Subject
     predicate: str
     kind: str
     object: str = ""
-    after: str = ""  # what stood behind its object
+    after: str = ""  # the text after its object
 
 
 class CopulaReader(SubjectReader):
-    """Reads clauses with the verb to be."""
+    """Read clauses with the verb to be."""
 
     def __init__(self, user: str = "User", owner: str = "", habits: bool = True, talk: bool = False) -> None:
         super().__init__(user, owner)
-        self.talk = talk  # in a conversation feelings and moments are told as if they lasted
+        self.talk = talk  # conversations report feelings and moments as if they lasted
         self.habits = habits  # whether "Klaas plays the bass" is a habit; in a log it is an event
-        self.pending: Pending | None = None
+        self.pending: OpenClause | None = None
         self.since = ""
-        self.listing = False  # whether the clause goes on with a list
+        self.listing = False  # whether the clause continues with a list
         self.verb = "is"  # the copula of the page's language
 
     def _fact(self, subject: Subject, key: str, value: str, kind: str, several: bool = False) -> Triple:
-        self.pending = Pending(subject, key, kind)
+        self.pending = OpenClause(subject, key, kind)
         self.last = subject.entity
         return Triple("fact", subject.entity, key, value, several=several)
 
     def _named(self, owner: str, what: str, name: str) -> Iterator[Triple]:
-        """A relative, pet or other person of an owner gets a name."""
+        """Yield the name of a relative, pet or other person of an owner."""
         self.named[fold(owner), fold(what)] = name
         self.last = (
             name if owner in (self.user, self.owner) else ""
         )  # "his" may be the owner's or the other's
-        self.pending = Pending(Subject(name), "", "", name)
+        self.pending = OpenClause(Subject(name), "", "", name)
         one = singular(what) or what
         kind = "relation" if wording.is_kin(one) or wording.is_pet(one) else "fact"
         yield Triple(kind, owner, what.casefold(), name, single=what.casefold() in wording.UNIQUE)
@@ -96,24 +96,26 @@ class CopulaReader(SubjectReader):
         yield from self._plain(subject, predicate, rest)
 
     def _is_predicate(self, rest: str) -> bool:
-        """Whether a relative is described rather than named: "my partner is vegan", "her husband is a lawyer"."""
+        """Return whether a relative is described rather than named: "my partner is vegan", "her husband is a
+        lawyer".
+        """
         first, _, what = rest.partition(" ")
         role = first.casefold() in ("a", "an", "ein", "eine") and wording.is_role(what)
         return role or first.casefold() in wording.TRAITS or bool(YEARS_OLD.match(rest))
 
     def _is_lasting(self, rest: str) -> bool:
-        """Whether what somebody says to be lasts: an age, a trait, a role; "inspired by" does not."""
+        """Return whether a state lasts: an age, a trait, a role; "inspired by" does not."""
         words = phrase_at(rest, 4)[0].casefold().split()
         return bool(words) and (
             YEARS_OLD.match(rest) is not None or bool(wording.TRAITS & {*words}) or wording.is_role(words[-1])
         )
 
     def _keyed(self, subject: Subject, rest: str) -> Iterator[Triple]:
-        """ "Heidi's birthday is 14 March", "our Slack channel is #harbor", "my dentist is Dr. Lima"."""
+        """Read "Heidi's birthday is 14 March", "our Slack channel is #harbor", "my dentist is Dr. Lima"."""
         key, entity = subject.key, subject.entity
         value = self._value(key, rest)
-        if not value:
-            return
+        if not value or (is_several(key) and not typed(value)):
+            return  # who several are is read in passing
         if subject.relative and key.casefold() in _NAMING and is_name(value):
             owner, _, what = subject.relative.rpartition("'s ")
             yield from self._named(owner or subject.owner, what, value)
@@ -124,21 +126,21 @@ class CopulaReader(SubjectReader):
         elif wording.is_kin(key) and not typed(value):
             return  # "his wife is the emergency contact" names nobody
         else:
-            self.pending = Pending(subject, key, "copula", value)
+            self.pending = OpenClause(subject, key, "copula", value)
             self.last = entity
             yield Triple("fact", entity, normal_key(key), value)
             if key.casefold() in _REAL_NAMES and is_name(value) and entity not in (self.user, value):
                 yield Triple("alias", entity, "", value)
 
     def _value(self, key: str, rest: str) -> str:
-        """The value of a key where it ends; empty when what follows is no value."""
+        """Return the value of a key up to its end; empty if there is no value."""
         if re.fullmatch(r"(?:not|nicht) [\w-]+", rest):
             return rest
         rest = re.sub(r"^(?:spelled|spelt|written|pronounced) ", "", rest)
         value = typed(without_article(without_preposition(rest)))
         if when := schedule(rest):
             return when
-        if value and value.goes_on:
+        if value and value.is_cut_off:
             return phrase_at(rest, 4)[0] if value.type == "number" else ""
         if value and value.type != "schedule":
             return value.text
@@ -159,7 +161,7 @@ class CopulaReader(SubjectReader):
         return phrase if phrase and (named or known or not after) and len(phrase.split()) <= 6 else ""
 
     def _plain(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
-        """ "Heidi is Robert's mother", "the plan is 2 TB", "lint-bot is maintained by the guild"."""
+        """Read "Heidi is Robert's mother", "the plan is 2 TB", "lint-bot is maintained by the guild"."""
         entity = subject.entity
         german = predicate == "ist"
         trait = rest.casefold() in wording.TRAITS
@@ -176,7 +178,7 @@ class CopulaReader(SubjectReader):
             if when and not when.rest:
                 yield self._fact(subject, f"{passive['verb']} {passive['by']}", when.text, "date")
             elif is_name(who) or (who and passive["by"] in ("by", "von", "vom")):
-                self.pending = Pending(subject, passive["by"], "passive", who)
+                self.pending = OpenClause(subject, passive["by"], "passive", who)
                 yield Triple("relation", entity, f"{passive['verb']} {passive['by']}", who)
         elif (phone := inside(rest, "phone")) and re.search(r"reach|erreich", rest):
             yield self._fact(subject, "telefon" if german else "phone", phone, "phone")
@@ -186,20 +188,20 @@ class CopulaReader(SubjectReader):
                 subject, "alter" if german else "age", unit.removesuffix(" alt").removesuffix(" old"), "size"
             )
         elif at := self.role_at(rest):
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield Triple("fact", entity, "role", at[0])
             yield Triple("relation", entity, "works at" if self.verb == "is" else "arbeitet bei", at[1])
         elif relation := self.is_of(entity, rest):
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield relation
         elif value := self._described(entity, rest):
             yield self._fact(subject, predicate, value, "copula")
-            self.pending = Pending(subject, predicate, "copula", value)
+            self.pending = OpenClause(subject, predicate, "copula", value)
             if is_name(value) and (phone := inside(rest[len(value) :].lstrip(" ("), "phone")):
                 yield Triple("fact", value, "phone", phone)
 
     def role_at(self, text: str) -> tuple[str, str] | None:
-        """What somebody is and where: `backend developer at Acme`, "the solicitor at Brack & Lowe"."""
+        """Return what somebody is and where: `backend developer at Acme`, "the solicitor at Brack & Lowe"."""
         match = _ROLE_AT.match(without_article(text))
         if match is None or not wording.is_role(match["role"]):
             return None
@@ -207,7 +209,7 @@ class CopulaReader(SubjectReader):
         return (match["role"], where) if is_name(where) else None
 
     def is_of(self, entity: str, rest: str) -> Triple | None:
-        """ "Robert's mother", "the owner of Keystone", "my daughter"."""
+        """Read "Robert's mother", "the owner of Keystone", "my daughter"."""
         words = without_article(rest).split()
         owned = [place for place, word in enumerate(words[:-1]) if word.endswith(("'s", "’s"))]
         if owned:
@@ -238,7 +240,7 @@ class CopulaReader(SubjectReader):
         return None
 
     def _described(self, entity: str, rest: str) -> str:
-        """A lasting description: an amount, a time, a trait, a name, what kind of thing it is; empty for a state."""
+        """Return a lasting description: an amount, a time, a trait, a name, a kind of thing; empty for a state."""
         value = typed(rest)
         if value and value.type in ("money", "measure", "url", "ip", "email", "phone"):
             return value.text
@@ -269,9 +271,9 @@ class CopulaReader(SubjectReader):
             return phrase if kind or living or (named and not after) or (named and self.verb == "is") else ""
         person = entity == self.user or living or wording.is_kin(entity)
         if person and self.verb == "ist" and phrase[:1].isupper() and phrase.isalpha():
-            return phrase  # "Aurel ist Koch": a German noun without an article says what somebody is
-        # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person.
-        # A German noun has a capital as a name has: only a title or "Firma" tells a name from it.
+            return phrase  # "Aurel ist Koch": a German noun without an article is a profession
+        # "the API gateway is Kong": of a thing, a name says which one; of a person it would be another person. German
+        # nouns are capitalised like names: only a title or "Firma" distinguishes them.
         thing = not is_name(entity) if self.verb == "is" else _TITLED.match(phrase)
         from_there = re.match(r"(?:from|aus|of|von) (?P<where>.+)$", after)
         ends = not after or after[0] == "(" or (from_there and is_name(from_there["where"]))
@@ -279,9 +281,10 @@ class CopulaReader(SubjectReader):
 
 
 def _is_full_name(text: str) -> bool:
-    """Whether somebody gives first and last name: "Meike Harms", not "Head of Sales", "Team Blue" or "Portuguese".
+    """Return whether a text is a first and last name: "Meike Harms", not "Head of Sales", "Team Blue" or
+    "Portuguese".
 
-    A first name that is a usual word as well is not taken for one: better no name than a wrong one.
+    A first name that is also a common word does not count: better no name than a wrong one.
     """
     parts = text.split(" ")
     plain = all(part.replace("-", "").isalpha() and part[1:] != part[1:].upper() for part in parts)
@@ -291,5 +294,5 @@ def _is_full_name(text: str) -> bool:
 
 
 def _may_be_aged(entity: str, age: str) -> bool:
-    """Whether a bare number may be somebody's age: "Tilda is 9", not "the balance is 0"."""
+    """Return whether a bare number may be somebody's age: "Tilda is 9", not "the balance is 0"."""
     return is_name(entity, 3) and entity.replace(" ", "").replace("-", "").isalpha() and age.lstrip("0") != ""

@@ -1,4 +1,4 @@
-"""Parse graph queries: a read-only subset of openCypher, in which nothing that writes or opens a file can be said."""
+"""Parse graph queries: a read-only subset of openCypher that cannot express writing or opening a file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _WRITING = re.compile(
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> GraphQuery:
-    """A query as a value; what is not in the grammar is refused with the place where it was met."""
+    """Parse a query; text outside of the grammar is refused with its position."""
     if len(text) > MAX_QUERY:
         raise InvalidValue(
             f"the query has {len(text):,} characters, over {MAX_QUERY:,}", "ask for less at once"
@@ -145,12 +145,12 @@ class _Labels(tuple[str, ...]):
 
 
 class _Span(tuple[int, int]):
-    """The least and greatest number of relations."""
+    """The minimal and maximal number of relations."""
 
 
 @v_args(inline=True)
 class _CypherReader(Transformer):  # type: ignore[type-arg]
-    """Builds the query bottom up; each method is named after its rule."""
+    """Build the query bottom up; each method is named after its rule."""
 
     def start(self, *parts: Any) -> GraphQuery:
         matches = _of(dict, parts)
@@ -347,7 +347,7 @@ def _whole(number: Token) -> int:
 
 
 def _title(value: Any) -> str:
-    """The name of a column without AS: what was written."""
+    """Return the name of a column without AS: its text."""
     if isinstance(value, Property):
         return f"{value.variable}.{value.key}"
     if isinstance(value, FunctionCall):

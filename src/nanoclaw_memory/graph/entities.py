@@ -15,7 +15,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS, stem
 
-MAX_WORDS = 300  # of a long text only the beginning and the end are read
+MAX_WORDS = 300  # only the beginning and the end of a longer text are read
 MAX_NAME_WORDS = 5
 MAX_ALIKE = 5  # entities that one first name may mean
 NEAR = 400  # names compared for a typo
@@ -44,7 +44,7 @@ class Word(msgspec.Struct, frozen=True):
     folded: str
     possessive: bool
     capital: bool
-    first: bool  # of a sentence, where a capital means nothing
+    first: bool  # first in its sentence, where a capital means nothing
 
 
 class EntityMention(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class ParsedQuestion(msgspec.Struct, frozen=True):
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """Split a text into words; of a very long one only the first and the last are read."""
+    """Split a text into words; of a very long one only the first and the last."""
     plain = unicodedata.normalize("NFKC", text)
     matches = list(_TOKEN.finditer(plain))
     if len(matches) > MAX_WORDS:
@@ -99,7 +99,7 @@ def _word(text: str, match: re.Match[str]) -> Word:
 
 
 class Resolver:
-    """Finds the entities of a question by index look-ups; no list of names is loaded."""
+    """Find the entities of a question by index look-ups; no list of names is loaded."""
 
     def __init__(self, names: NameTable, user: str, agent: str) -> None:
         self.names = names
@@ -112,13 +112,13 @@ class Resolver:
         exact = self._exact(words)
         own = {
             word.folded for word in words_of(own_words(text))
-        }  # "our office" of a pasted mail is not the user's
+        }  # "our office" in a pasted mail is not the user's
         selves = self._selves(words, own, bool(exact))
         named = exact + selves or self._parts(words) or self._relative(words, own) or self._typos(words)
         return ParsedQuestion(words, tuple(named))
 
     def read_exactly(self, text: str) -> list[EntityMention]:
-        """The exact names in a text alone; nothing that is guessed."""
+        """Return only the exact names in a text, without guesses."""
         return self._exact(words_of(text))
 
     # ---- exact ----
@@ -149,7 +149,9 @@ class Resolver:
         return found
 
     def _other_form(self, name: str) -> tuple[str, ...]:
-        """The full name of a person known by their first name too, or the first name, if only one person has it."""
+        """Return the full name of a person also known by their first name, or the first name, if only one person has
+        it.
+        """
         first = name.partition(" ")[0]
         whole = self.names.beginning(f"{first} ", 2)
         if len(whole) != 1 or name not in (first, whole[0]) or not self.names.are_persons((first, *whole)):
@@ -182,7 +184,7 @@ class Resolver:
         return found
 
     def _relative(self, words: tuple[Word, ...], own: set[str]) -> list[EntityMention]:
-        """ "How old is the cat?" asks for the owner's cat when nobody is named."""
+        """Resolve "How old is the cat?" to the owner's cat if nobody is named."""
         named = (
             at for at, word in enumerate(words) if word.folded in own and stem(word.folded) in relatives()
         )
@@ -227,7 +229,7 @@ class Resolver:
         return []
 
     def _nearest(self, name: str) -> str | None:
-        """The only known name within one edit, or two for long names; None if there are several."""
+        """Return the only known name within one edit, or two for long names; None if there are several."""
         if len(name) < 4:
             return None
         # One edit leaves one half of a name unchanged, so two range scans find every near name.
@@ -251,13 +253,13 @@ class Resolver:
 
 
 def _letters_apart(name: str, other: str) -> int:
-    """At most as many edits as there are between two names: how many letters of one the other does not have."""
+    """Return a lower bound of the edits between two names: how many letters of one the other lacks."""
     own, others = Counter(name), Counter(other)
     return max((own - others).total(), (others - own).total())
 
 
 def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Every run of one to five words, with the forms under which it may be known, likeliest first."""
+    """Yield every run of one to five words, with the forms under which it may be known, likeliest first."""
     for start in range(len(words)):
         for end in range(start + 1, min(start + MAX_NAME_WORDS, len(words)) + 1):
             before = [w.folded + ("'s" if w.possessive else "") for w in words[start : end - 1]]
@@ -273,7 +275,7 @@ def _spans(words: tuple[Word, ...]) -> Iterator[tuple[tuple[int, int], list[str]
 
 
 def _inside(word: str, place: int) -> Iterator[tuple[tuple[int, int], list[str]]]:
-    """Substrings of a word in a script without spaces, longest first: a name may be anywhere in it."""
+    """Yield substrings of a word in a script without spaces, longest first: a name may be anywhere in it."""
     forms = [
         run[first : first + length]
         for run in _UNSPACED.findall(word)
@@ -292,7 +294,7 @@ def _mention(
 
 
 def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:
-    """Whether a span is a known name and a key: `Heidi's birthday`, even if an entity has that whole name."""
+    """Return whether a span is a known name and a key: `Heidi's birthday`, even if an entity has that whole name."""
     owners = [place for place, word in enumerate(span[:-1], 1) if word.possessive]
     return any(
         " ".join(word.folded for word in span[:place]) in known
@@ -302,7 +304,7 @@ def _asks_of_known(span: tuple[Word, ...], known: set[str]) -> bool:
 
 
 def _means_nothing(span: tuple[Word, ...]) -> bool:
-    """Whether a span is a function word or number: a name only if capitalised inside a sentence."""
+    """Return whether a span is a function word or number: a name only if capitalised inside a sentence."""
     if len(span) > 1:
         return all(word.folded in STOP_WORDS and not word.capital for word in span)
     word = span[0]

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import wording
-from nanoclaw_memory.graph.clauses import details_of, sentences, stated
+from nanoclaw_memory.graph.appositions import several_of
+from nanoclaw_memory.graph.clauses import MINE, details_of, sentences, stated
 from nanoclaw_memory.graph.headings import CATEGORIES, ROSTER, SECTION, group_of, is_thing, may_be_key
 from nanoclaw_memory.graph.keys import is_attribute, is_known_key, keyed_value, normal_key
 from nanoclaw_memory.graph.rosters import RosterReader
@@ -36,9 +37,9 @@ from nanoclaw_memory.workspace.log import without_marks
 MAX_LINE = 2_000
 MAX_PER_LINE = 12
 MAX_VALUE_WORDS = 12  # a longer value is a sentence: search finds it in its file
-LIST_ITEM = 2  # words; values of a list have no more
-SHORT_VALUE = 3  # words of one that any noun may have as its value
-LEAST_IMPORTANCE = 0.4  # below: routine context, not stored
+LIST_ITEM = 2  # maximal words of a list's values
+SHORT_VALUE = 3  # maximal words of a value under any noun
+LEAST_IMPORTANCE = 0.4  # less important lines are routine context and not stored
 PERMANENT_IMPORTANCE = 0.8
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)$")
 _HEADING = re.compile(r"^(?P<level>#{1,6})\s+(?P<title>.+?)\s*#*$")
@@ -70,12 +71,12 @@ _BLOCKED_KEYS = frozenset(
     "exception ausnahme stand updated edited achtung merke hinweis frage antwort beispiel idee wichtig fyi "
     "summary tldr from to cc bcc subject betreff von an re fwd user assistant system tool cv readme".split()
 )
-# Tags of lines that say what may be, was asked or was said by others.
+# Tags of lines about possibilities, questions and statements of others.
 _UNREAL = frozenset(
     "todo idea question plan draft maybe rumor rumour quote wish dream joke hypothesis proposal option aufgabe frage "
     "idee plan gerücht zitat vorschlag wunsch".split()
 )
-# What a value under a key of a known type must have.
+# What a value under a key of a known type must contain.
 _OF_TYPE = (
     (frozenset({"email", "mail", "e mail", "mailadresse", "email address"}), re.compile("@")),
     (
@@ -103,7 +104,7 @@ _SAMPLE = re.compile(
     re.I,
 )
 _NAMED_BY_TYPE = ("ip", "url", "phone", "email", "time")
-_WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # a comma ends no address
+_WHOLE = frozenset({"address", "adresse", "anschrift", "postal address"})  # keys whose value contains commas
 _KEY_HEADS = frozenset(
     {"key", "setting", "property", "field", "what", "item", "variable", "option", "schlüssel", "feld"}
 )
@@ -111,15 +112,15 @@ _KIN_HEADS = frozenset({"relation", "relationship", "kinship", "beziehung", "ver
 
 
 class FileRules(msgspec.Struct, frozen=True):
-    """How to read a file: its subject and category, and who its owner is."""
+    """How to read a file: its subject and category, and its owner."""
 
     subject: str = ""
     category: str = "fact"
     user: str = "User"
     names: bool = False  # `name: X` makes X an alias of the subject
     page: str = ""  # the file's name in words: the subject of its pairs if its title names none
-    log: bool = False  # lines tell what happened on a day
-    talk: bool = False  # said in a conversation: only plain statements are read
+    log: bool = False  # lines report what happened on a day
+    talk: bool = False  # a conversation: only plain statements are read
 
 
 def extract(text: str, rules: FileRules) -> list[Triple]:
@@ -129,7 +130,7 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
     place = "talk" if rules.talk else "log" if rules.log else "page"
     for triple in _Page(rules).read(text):
         number = max(triple.line - 1, 0)
-        tagged = _LABEL.match(_text_of(lines[number]))  # somebody said that it is a fact
+        tagged = _LABEL.match(_text_of(lines[number]))  # the tag says that it is a fact
         least = 0 if triple.rule == "dotted" else SURE["page" if tagged else place]
         lasting = tagged or not rules.log or _lasts(triple)
         if not (lasting and _is_sound(triple)):
@@ -140,7 +141,7 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
 
 
 def _lasts(triple: Triple) -> bool:
-    """Whether what a log tells holds beyond its day: what something *is* must be a value or a trait."""
+    """Return whether a log's statement holds beyond its day: the value of something must be typed or a trait."""
     if triple.rule in ("pair", "pairs", "defining", "arrow"):
         return bool(typed(triple.object)) and triple.predicate not in ("is", "ist", "→")
     described = triple.kind == "fact" and triple.predicate in ("is", "ist") and triple.rule == "copula"
@@ -148,20 +149,20 @@ def _lasts(triple: Triple) -> bool:
 
 
 def _above(lines: list[str], place: int) -> str:
-    """The first line of a text and the one above a place: what a list or a form is for."""
+    """Return the first line of a text and the one above a place: the purpose of a list or a form."""
     first = next((line for line in lines[:place] if line.strip()), "")
     return "\n".join(dict.fromkeys((first, lines[place - 1] if place else "")))
 
 
 class _Page:
-    """Reads one file line by line; knows the title, heading, parent line and table header above a line."""
+    """Read one file line by line; tracks the title, heading, parent line and table header above a line."""
 
     def __init__(self, rules: FileRules) -> None:
         self.rules = rules
         own = rules.subject if rules.subject and not rules.names else ""
         self.sentences = RosterReader(rules.user, own, habits=not rules.log, talk=rules.talk)
         self.title = self.heading = self.parent = ""
-        self.keys: dict[str, list[str]] = {}  # of each heading: the left sides of the colons below it
+        self.keys: dict[str, list[str]] = {}  # for each heading: the left sides of the colons below it
         self.verb = "is"
         self.indent = 0  # of the parent line
         self.table: list[str] = []
@@ -190,7 +191,7 @@ class _Page:
             yield from (replace(triple, line=number) for triple in triples)
 
     def _at(self, line: str, below: str) -> Iterator[Triple]:
-        """The triples of one line, after the page's state has followed it."""
+        """Yield the triples of one line, after updating the page's state."""
         table, self.table = self.table, []
         if not line.strip():
             self.parent = ""
@@ -222,7 +223,7 @@ class _Page:
     # ---- front matter ----
 
     def _front_matter(self, lines: list[str], body: list[str]) -> Iterator[Triple]:
-        """The pairs of YAML front matter, of the note that the file is; lists and `[[links]]` are relations."""
+        """Read YAML front matter as pairs of the note itself; lists and `[[links]]` are relations."""
         pairs: dict[str, list[str]] = {}
         key = ""
         for line in lines[1:]:
@@ -271,7 +272,7 @@ class _Page:
         return [triple if triple.rule else replace(triple, rule=rule) for triple in triples]
 
     def _read(self, text: str, plain: str) -> tuple[str, list[Triple]]:
-        """The way in which a line is read, and what it states."""
+        """Return how a line was read, and what it states."""
         if self.rules.talk:
             return "sentence", self.sentences.read(plain)
         about = self._subject() if not self.rules.names else ""
@@ -292,7 +293,7 @@ class _Page:
         return "elliptic", self._elliptic(plain)
 
     def _elliptic(self, plain: str) -> list[Triple]:
-        """`Lives in Pune. Prefers calls.` under a name: sentences that leave out their subject."""
+        """Read `Lives in Pune. Prefers calls.` under a name: sentences without a subject."""
         subject = self._subject()
         if not subject or self.rules.log:
             return []
@@ -304,7 +305,7 @@ class _Page:
         return self.sentences.details(subject, plain, listed=bool(self.parent))
 
     def _tagged(self, label: re.Match[str]) -> Iterator[Triple]:
-        """`[decision|i=0.9] text`: the triples that it states, with its importance."""
+        """Read `[decision|i=0.9] text`: the triples that it states, with its importance."""
         strength = _importance(label["i"])
         if (strength is not None and strength < LEAST_IMPORTANCE) or label["tag"].casefold() in _UNREAL:
             return
@@ -315,7 +316,7 @@ class _Page:
     # ---- pairs ----
 
     def _pair(self, text: str, plain: str) -> list[Triple]:
-        """`key: value` of the subject above it; `Heidi's birthday: 14 March` of the one it names."""
+        """Read `key: value` of the subject above it; `Heidi's birthday: 14 March` of the named one."""
         bold = _BOLD.match(text)
         match = bold if bold and (bold["sign"] or f"{bold['key']}:**" in text) else _PAIR.match(plain)
         if match is None:
@@ -350,7 +351,8 @@ class _Page:
         if not may_be_key(key) or re.search(r"\b(?:until|till|bis) ", key):
             return []
         if subject and (subject != self.rules.user or self.rules.subject or _is_of_user(key, value)):
-            return self._values(subject, normal_key(key), value)
+            spoken = [] if self.rules.log else self._spoken(subject, key.casefold(), value)
+            return spoken or self._values(subject, normal_key(key), value)
         if subject:
             return []
         if wording.is_somebody(key) and name_at(unmarked(value))[0]:
@@ -366,8 +368,15 @@ class _Page:
             return []
         return [replace(one, rule="defining") for one in self._values(key, self.verb, value, defining=True)]
 
+    def _spoken(self, subject: str, key: str, value: str) -> list[Triple]:
+        """`Works at: Brightwater as an engineer`: a pair whose key is a verb is a sentence about the subject."""
+        kinds = {kind for _, kind in wording.VERBS.get(key, ())}
+        if kinds.isdisjoint(("names", "places")) or not name_at(value)[0]:
+            return []
+        return self.sentences.details(subject, f"{key} {unmarked(value)}")
+
     def _pairs(self, parts: list[str]) -> Iterator[Triple]:
-        """Several pairs on one line; `ledgerline: a ledger. Owner: Priya` are of what the first one names."""
+        """Read several pairs on one line; those after `ledgerline: a ledger.` belong to what the first one names."""
         keys = [part.partition(":")[0].strip("* ") for part in parts]
         first = not self._subject() and not is_attribute(keys[0].capitalize())
         above, self.parent = self.parent, self.parent
@@ -378,7 +387,7 @@ class _Page:
         self.parent = above
 
     def _values(self, entity: str, key: str, raw: str, defining: bool = False) -> list[Triple]:
-        """The fact or relations that a pair states, and the phone number or address that stands beside its value."""
+        """Return the fact or relations that a pair states, and the phone number or address beside its value."""
         if links := _LINKS.findall(raw):
             return [Triple("relation", entity, key, link) for link in links]
         code = re.match(r"`([^`]+)`", raw)
@@ -393,7 +402,7 @@ class _Page:
             return []
         beside = value[len(name) :] if name else ""
         more = (
-            self._beside(name, entity if defining else key, beside)
+            self._details_after_value(name, entity if defining else key, beside)
             if beside.startswith((", ", " (", " <", "; "))
             else []
         )
@@ -401,7 +410,7 @@ class _Page:
             found, value = found + more, name
         items = re.split(r", | and | und ", value)
         if len(items) > 1 and all(is_name(item, 3) for item in items) and not typed(value):
-            if defining:  # `Direct reports: Ana, Bo` says not whose
+            if defining:  # `Direct reports: Ana, Bo` does not say whose
                 return found
             return [Triple("relation", entity, key, item) for item in items]
         value = code[1] if code else value if slot_of(key) in _WHOLE else _whole_value(value, defining)
@@ -425,8 +434,8 @@ class _Page:
             found.append(Triple("alias", value, "", entity))
         return [Triple(kind, entity, key, value), *found]
 
-    def _beside(self, name: str, key: str, text: str) -> list[Triple]:
-        """What stands after a name that is a pair's value: a phone number, or details of a person."""
+    def _details_after_value(self, name: str, key: str, text: str) -> list[Triple]:
+        """Read the text after a name that is a pair's value: a phone number, or details of a person."""
         if wording.is_somebody(key) and (
             found := self.sentences.details(name, text.strip(" ,;()<>").replace(")", ","))
         ):
@@ -441,10 +450,14 @@ class _Page:
     # ---- rosters ----
 
     def _roster(self, plain: str) -> list[Triple] | None:
-        """`Zuri: daughter, born 2017-04-22` under People, `Pets: Rex (beagle, 6), Luna (cat)`; None if it is none."""
+        """Read `Zuri: daughter, born 2017-04-22` under People, `Pets: Rex (beagle, 6), Luna (cat)`; None if it is no
+        roster.
+        """
         group = self.parent or self.heading or self.title
         match = re.match(r"^(?P<name>[^:—–=]{1,60}?)(?:\s*(?::|—|–)|\s-)\s+(?P<details>\S.*)$", plain)
         comma = re.match(r"^(?P<name>[^,:()]{1,40}), (?P<details>[^:]+)$", plain)
+        if match and MINE.match(plain) and (ours := [*several_of(plain, self.rules.user)]):
+            return ours
         several = (
             match and len(re.findall(r"(?:^|, |and |und )[^,()]{1,30} \([^()]+\)", match["details"])) > 1
         )
@@ -468,7 +481,7 @@ class _Page:
         return [*mine, *self._portrait(name, details, group_of(group), listed)] or None
 
     def _introduces(self, details: str) -> bool:
-        """Whether a line without a roster's heading begins as a roster's: with what the person is."""
+        """Return whether a line without a roster's heading begins like one of a roster: with what the person is."""
         first = re.split(r"[,;.(]| - ", details)[0].strip()
         own = (self.rules.names or not self.rules.subject) and not self.rules.log
         known = (wording.is_kin(first) or wording.is_role(first)) and len(first.split()) <= 3
@@ -476,7 +489,7 @@ class _Page:
         return bool(own and (known or starts or self.sentences.role_at(first)))
 
     def _portrait(self, name: str, details: str, group: str, listed: bool = False) -> list[Triple]:
-        """The details of one member of a roster."""
+        """Return the details of one member of a roster."""
         other = _TAIL.search(name)
         name = _TAIL.sub("", name).strip()
         found = []
@@ -487,7 +500,7 @@ class _Page:
         return found + self.sentences.details(name, details, group, listed)
 
     def _members(self, group: str, text: str) -> list[Triple]:
-        """`Pets: Rex (beagle, 6), Luna (cat, 11)`, `Team: Priya, Omar and Lee`."""
+        """Read `Pets: Rex (beagle, 6), Luna (cat, 11)`, `Team: Priya, Omar and Lee`."""
         found: list[Triple] = []
         for item in re.split(r", (?![^()]*\))| and (?![^()]*\))| und (?![^()]*\))", text):
             item = re.sub(r"^(?P<name>[^\d()]+) (?P<age>\d{1,2})$", r"\g<name> (\g<age>)", item.strip())
@@ -505,7 +518,7 @@ class _Page:
     # ---- arrows and tables ----
 
     def _pointing(self, text: str) -> list[Triple]:
-        """`A → B`: what B is to A the heading says; a quoted A is another name of B."""
+        """Read `A → B`: the heading says what B is to A; a quoted A is another name of B."""
         parts = [part.strip(" .;") for part in _ARROWS.split(text)]
         if len(parts) != 2 or not all(parts) or not stated(unmarked(text).replace('"', "")):
             return []
@@ -524,7 +537,7 @@ class _Page:
         return [*found, Triple("fact", target, "phone", contact)] if contact else found
 
     def _row(self, line: str) -> Iterator[Triple]:
-        """A table's row: its first cell is the entity, the header names the keys."""
+        """Read a table's row: its first cell is the entity, the header names the keys."""
         cells = [unmarked(cell) for cell in line.strip().strip("|").split("|")]
         if not self.table:
             self.table = cells
@@ -539,7 +552,7 @@ class _Page:
             return
         table = self.table
         if cells[0].isdigit() and len(cells) > 2 and not typed(cells[1]):
-            table, cells = table[1:], cells[1:]  # the first column only counts
+            table, cells = table[1:], cells[1:]  # only the first column counts
         for head, cell in zip(table[1:], cells[1:], strict=False):
             if not head or not cells[0] or not stated(f"{cell} ") or re.fullmatch(r"\(.*\)", cell):
                 continue
@@ -550,7 +563,7 @@ class _Page:
     # ---- subject and category ----
 
     def _subject(self) -> str:
-        """What the pairs at this place are about; empty when nothing above says it."""
+        """Return the subject of the pairs at this place; empty if nothing above names it."""
         heading, rules = self.heading, self.rules
         about = re.match(r"^about (?P<name>.+)$|^über (?P<german>.+)$", heading, re.I)
         if self.parent:
@@ -575,7 +588,7 @@ class _Page:
         return rules.page if not self.title and is_thing(rules.page) and self._has_attributes("") else ""
 
     def _has_attributes(self, heading: str) -> bool:
-        """Whether the pairs below a heading are its properties, rather than things of their own."""
+        """Return whether the pairs below a heading are its properties, rather than separate things."""
         keys = self.keys.get(heading, [])
         if heading.endswith("s") and " " not in heading and not self.rules.page:
             return False
@@ -589,7 +602,7 @@ class _Page:
 
 
 def _member(plain: str) -> tuple[str, str] | None:
-    """The name and the details of a roster line without a sign between: `Priscilla Owusu (charge) ext 4417`."""
+    """Return the name and the details of a roster line without a separator: `Priscilla Owusu (charge) ext 4417`."""
     name, rest = name_at(plain)
     inner = re.match(r"\((?P<inner>[^()]+)\),?\s*(?P<rest>.*)$", rest)
     first = (details_of(rest) or [""])[0]
@@ -603,7 +616,7 @@ def _member(plain: str) -> tuple[str, str] | None:
 
 
 def _whole_value(text: str, defining: bool) -> str:
-    """The value of a pair where it ends; empty for a list, a sentence, or what is no value without its rest."""
+    """Return the value of a pair up to its end; empty for a list, a sentence, or a fragment that is no value."""
     value, after = head_of(text)
     words = value.split()
     parts = re.split(r"[,;] ", text)
@@ -635,18 +648,18 @@ def _whole_value(text: str, defining: bool) -> str:
 
 
 def _is_short_for(short: str, name: str) -> bool:
-    """Whether a name may be a short form of another: they share a word, or a word of it is an initial."""
+    """Return whether a name may be a short form of another: they share a word, or a word of it is an initial."""
     words = {word.strip(".") for word in short.split()} - {"Dr", "Prof", "Mr", "Mrs", "Ms", "Herr", "Frau"}
     return any(other.startswith(word) for word in words for other in name.split())
 
 
 def _is_plain(value: str) -> bool:
-    """Whether a text is a typed value, a name or a code."""
+    """Return whether a text is a typed value, a name or a code."""
     return bool(typed(value)) or is_name(value) or is_identifier(value)
 
 
 def _samples(lines: list[str]) -> set[int]:
-    """The lines of forms and examples: paragraphs that have blanks to fill in, or begin by saying what they are."""
+    """Return the lines of forms and examples: paragraphs with blanks to fill in, or that begin by saying so."""
     found: set[int] = set()
     start = 0
     for place in range(len(lines) + 1):
@@ -660,7 +673,7 @@ def _samples(lines: list[str]) -> set[int]:
 
 
 def _with_tables(lines: list[str]) -> list[str]:
-    """The lines of a file, those of `host,ip,role` and `host | ip | role` written as a table's rows."""
+    """Return the lines of a file; lines like `host,ip,role` and `host | ip | role` become table rows."""
     found = list(lines)
     start = 0
     for place in range(1, len(lines) + 1):
@@ -680,7 +693,7 @@ def _with_tables(lines: list[str]) -> list[str]:
 
 
 def _rows(block: list[str], sign: str) -> list[list[str]]:
-    """The cells of each line; none where a quote goes over several lines, or it is no such table at all."""
+    """Return the cells of each line; empty if a quote spans several lines, or it is no such table."""
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(block, delimiter=sign)]
     except csv.Error:
@@ -700,7 +713,7 @@ def _keys_below(lines: list[str]) -> dict[str, list[str]]:
 
 
 def _pairs_of(text: str) -> list[str]:
-    """The pairs of a line that has several: `Partner: Ola. Cat: Bufor.`, `make: X; model: Y`."""
+    """Return the pairs of a line that has several: `Partner: Ola. Cat: Bufor.`, `make: X; model: Y`."""
     parts = re.split(r"(?:[.;,]|\s\|)\s+(?=[^\W\d_][\w-]*(?: [\w-]+){0,2}: )", text)
     return parts if all(_PAIR.match(unmarked(part)) for part in parts) else [text]
 
@@ -710,7 +723,7 @@ def _indent(line: str) -> int:
 
 
 def _is_of_user(key: str, value: str) -> bool:
-    """Whether a pair in a list of preferences is about the person, and not about something that it names."""
+    """Return whether a pair in a list of preferences is about the person, and not about something that it names."""
     return key[:1].islower() or is_known_key(key) or (" " not in key and len(value.split()) <= SHORT_VALUE)
 
 
@@ -720,7 +733,7 @@ def _text_of(line: str) -> str:
 
 
 def _arrow(text: str) -> list[Triple]:
-    """`A → relation → B`, and chains of it."""
+    """Read `A → relation → B`, and chains of it."""
     parts = [unmarked(part).strip(" .;,") for part in _ARROWS.split(text)]
     if len(parts) < 3 or len(parts) % 2 == 0 or not all(parts) or not any(map(is_name, parts[::2])):
         return []
@@ -735,7 +748,7 @@ def _yaml_values(raw: str) -> list[str]:
 
 
 def _is_sound(triple: Triple) -> bool:
-    """Whether a triple has no placeholder, no overlong name and no part without letters or digits."""
+    """Return whether a triple has no placeholder, no overlong name and no part without letters or digits."""
     entity, key, value = triple.subject, triple.predicate, triple.object
     texts = {"alias": (entity, value), "relation": (entity, value)}.get(triple.kind, (entity, key))
     if not all(any(c.isalnum() for c in text) for text in texts):
@@ -748,7 +761,7 @@ def _is_sound(triple: Triple) -> bool:
     if wording.NO_NOUN.match(entity) or (triple.kind != "alias" and wording.NO_VALUE.match(value)):
         return False  # "Im Testsystem heißt …", "Every translation is …", "customers: always formal"
     if wording.SECRETS.search(entity) and triple.kind == "relation":
-        return False  # where a secret lies is not the secret
+        return False  # where a secret is kept is not the secret
     return (
         bool(value.strip()) and not _JUNK_VALUE.match(value.strip()) and entity.casefold() != value.casefold()
     )

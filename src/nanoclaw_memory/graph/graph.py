@@ -78,11 +78,11 @@ class KnowledgeGraph:
         check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.db = db
-        self._check_file = check_file  # refuses one that is not for this group
+        self._check_file = check_file  # refuses a file that is not for this group
         self._beside = beside  # the graph of the shared chats, whose answers follow ours
-        # Of facts by id, and of what facts and relations were read from: what was stated later on the same subject.
+        # Returns later statements on the same subject, by id of a fact and by the source of facts and relations.
         self._overtaken = overtaken
-        self._refresh = refresh  # reads changed files before an answer; with what it left unread
+        self._refresh = refresh  # reads changed files before an answer; yields what is still unread
         self.settings = settings
         self.clock = clock
         self.scope = scope
@@ -98,9 +98,9 @@ class KnowledgeGraph:
     def search(
         self, query: str, top_k: int = 6, as_of: str | None = None, named_only: bool = False
     ) -> GraphAnswer:
-        """Search facts and relations, now or at a past date; changes nothing.
+        """Search facts and relations, now or at a past date; change nothing.
 
-        `named_only`: the answer is empty when the query names no entity; faster than a keyword search.
+        With `named_only` the answer is empty when the query names no entity; this is faster than a keyword search.
         """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
@@ -108,19 +108,19 @@ class KnowledgeGraph:
             begun = time.perf_counter()
             answer = self._answer(query, top_k, self.view(as_of), named_only)
             hits = answer.hits if as_of else self._marked(answer.hits)
-            hits += self._said_beside(query, top_k - len(hits), as_of, named_only)
+            hits += self._shared_chat_hits(query, top_k - len(hits), as_of, named_only)
             hits = tuple(map(self._dated, hits))
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def _answer(self, query: str, top_k: int, view: View, named_only: bool) -> GraphAnswer:
-        """What the owner trusts, found as if nothing else were there, and after it what others state."""
+        """Search what the owner trusts as if there were nothing else, then append what others state."""
         if not has_foreign(self.db):
             return self._lookup(self.names).search(query, top_k, view, named_only)
         own = self._lookup(self.trusted_names).search(query, top_k, replace(view, trust="own"), named_only)
         others = self._lookup(self.names).search(query, top_k, replace(view, trust="foreign"), named_only)
         found = [*own.hits, *others.hits]
-        # Of few places answers get the first, and what is only known of somebody the rest.
+        # With few places, answers precede other facts about the same entity.
         direct = sorted(
             (hit for hit in found if not hit.linked), key=lambda hit: hit.phase != 1 or hit.context
         )
@@ -132,7 +132,7 @@ class KnowledgeGraph:
         )
 
     def _marked(self, hits: tuple[GraphHit, ...]) -> tuple[GraphHit, ...]:
-        """The hits with what was stated later, outside the graph, on the same subject."""
+        """Mark the hits that a later statement outside the graph supersedes."""
         facts = [hit.item.id for hit in hits if hit.kind == "fact"]
         read = {_stated_in(hit) for hit in hits if hit.item.source}
         ask = self._overtaken if facts or read else None
@@ -149,10 +149,10 @@ class KnowledgeGraph:
         since = hit.item.valid_from or hit.item.created_at
         return replace(hit, since=local_day(since, self.clock.now().tzinfo))
 
-    def _said_beside(
+    def _shared_chat_hits(
         self, query: str, left: int, as_of: str | None, named_only: bool
     ) -> tuple[GraphHit, ...]:
-        """What shared chats say, after everything of our own and marked."""
+        """Return what shared chats say, after all private hits and marked."""
         beside = self._beside() if self._beside is not None and left > 0 else None
         if beside is None:
             return ()
@@ -180,29 +180,31 @@ class KnowledgeGraph:
         return replace(table, took_ms=took_ms, degraded=(stale,) if stale else ())
 
     def reinforce(self, hits: Sequence[GraphHit]) -> str:
-        """Warm and link the hits of a search; returns why it could not, or an empty text. Never raises."""
+        """Warm and link the hits of a search; return why it failed, or an empty text. Never raises."""
         hits = [hit for hit in hits if not hit.shared]
         bump = self.settings.plugins.entries.graph_memory.activation_bump
         return self.activation.reinforce(hits, bump, self.settings.graph.linked_bump)
 
     def history(self, entity: str, key: str = "") -> list[Fact]:
-        """Every past and current value of an entity's key or of all its keys, oldest first; others' statements last."""
+        """Return every past and current value of an entity's key or of all its keys, oldest first; others'
+        statements last.
+        """
         with self._refresh():
             rows = self.facts.line(self._meanings(entity), slot_of(key) if key else "", self.scope.private)
         return sorted((row.item for row in rows), key=lambda fact: fact.origin in FOREIGN)
 
     def changes(self, since: str, until: str = "") -> list[Fact]:
-        """The facts that became valid or ended from one day to another, both included; without `until` until now."""
+        """Return the facts that became valid or ended between two days, both included; `until` defaults to now."""
         now = self.clock.now()
         end = end_of(until, now) if until else stamp(now + timedelta(seconds=1))
         return [row.item for row in self.facts.changed(start_of(since, now), end, self.scope.private)]
 
     def aliases(self, entity: str) -> list[Alias]:
-        """The other names of an entity."""
+        """Return the other names of an entity."""
         return [one for name in self._meanings(entity) for one in self.names.aliases(name)]
 
     def relations_of(self, entity: str, predicate: str = "") -> list[Relation]:
-        """Every relation that an entity ever had to others, and those that others have to it now."""
+        """Return every relation that an entity ever had to others, and those that others have to it now."""
         names, slot = self._meanings(entity), slot_of(predicate) if predicate else ""
         own = self.relations.line(names, slot, self.scope.private)
         to_it = [row for row in self.relations.of(names, self.view()) if not slot or row.slot == slot]
@@ -214,12 +216,12 @@ class KnowledgeGraph:
         limit: Annotated[int, Meta(ge=1, le=10_000)] = 50,
         start: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0,
     ) -> list[EntityCount]:
-        """The entities with the number of their facts and relations, those with the most first."""
+        """Return the entities with the number of their facts and relations, those with the most first."""
         with self._refresh():
             return self.facts.entities(self.view(), limit, start)
 
     def top(self, tier: Tier = "", limit: int = 20) -> list[Fact]:
-        """The hottest facts, of one tier or of all."""
+        """Return the hottest facts, of one tier or of all."""
         if tier.casefold() not in TIERS:
             raise InvalidValue(f"there is no tier {tier!r}", "use hot, warm or cool")
         low, high = TIERS[tier.casefold()]
@@ -227,7 +229,7 @@ class KnowledgeGraph:
             return [row.item for row in self.facts.top(self.view(), low, high, limit)]
 
     def view(self, as_of: str | None = None) -> View:
-        """What this scope may see, now or at a date (until its end)."""
+        """Return what this scope may see, now or at a date (until its end)."""
         now = self.clock.now()
         at = end_of(as_of, now) if as_of else stamp(now)
         return View(at, self.scope.private, past=bool(as_of), project=self.scope.project)
@@ -246,9 +248,10 @@ class KnowledgeGraph:
         valid_from: str = "",
         project: str = "",
     ) -> Upserted:
-        """Store a fact; credentials in it are masked when the settings say so.
+        """Store a fact; credentials in it are masked if the settings say so.
 
-        It belongs to `project`: no value of another one replaces it. What the owner states belongs to none by itself.
+        It belongs to `project`, whose values only values of the same project replace. The owner's facts have no
+        project unless it is named.
         """
         from nanoclaw_memory.graph.writer import NewFact
 
@@ -283,7 +286,7 @@ class KnowledgeGraph:
         return self.writer.relate(new, self._stated_in(project))
 
     def alias(self, alias: str, entity: str) -> bool:
-        """Give an entity another name; False when it had it already."""
+        """Add another name of an entity; return False if it had it already."""
         return self.writer.alias(alias, entity, self._origin)
 
     def reject(self, entity: str, key: str, value: str, reason: str = "") -> list[int]:
@@ -349,11 +352,11 @@ class KnowledgeGraph:
         return gone
 
     def outdated(self, text: str, day: date) -> bool:
-        """Whether a line of that day states a value that was replaced or rejected since."""
+        """Return whether a line of that day states a value that was replaced or rejected since."""
         return self.writer.outdated(text, start_of(day.isoformat(), self.clock.now()))
 
     def cool(self) -> tuple[int, int]:
-        """Cool every fact once for each calendar day since the last time; returns facts and days."""
+        """Cool every fact once for each calendar day since the last time; return facts and days."""
         return self.activation.cool(self.settings.graph.cooling)
 
     # ---- files ----
@@ -370,19 +373,19 @@ class KnowledgeGraph:
         return self._ingest.statement(statement)
 
     def ingest_note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
-        """Read a note of a vault, of which the triples are known; no triples retire what it stated before."""
+        """Read a note of a vault with known triples; without triples, its former statements are retired."""
         return self._ingest.note(path, text, triples, moment)
 
     def statements_in(self, source: str) -> list[str]:
-        """The exchanges or entries of which the graph has read something."""
+        """Return the exchanges or entries from which the graph has read something."""
         return self._ingest.mentions.paths(f"{source}/")
 
-    def said_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that exchanges or entries state."""
+    def items_stated_in(self, paths: Iterable[str]) -> dict[str, set[int]]:
+        """Return the ids of the facts and relations that exchanges or entries state."""
         return self._ingest.items_of(paths)
 
-    def said_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that a file states on these lines, counted from 0."""
+    def items_on_lines(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
+        """Return the ids of the facts and relations that a file states on these lines, counted from 0."""
         return self._ingest.items_on(path, text, lines)
 
     def seed(self, home: Home, again: bool = False) -> list[Ingested]:
@@ -399,9 +402,9 @@ class KnowledgeGraph:
         aliases: Sequence[Mapping[str, Any]] = (),
     ) -> Imported:
         """Store facts, relations and aliases at once, as `upsert`, `relate` and `alias` do; bad rows are reported."""
-        from nanoclaw_memory.graph.transfer import given_rows, import_rows
+        from nanoclaw_memory.graph.transfer import caller_rows, import_rows
 
-        rows = list(given_rows(facts, relations, aliases))
+        rows = list(caller_rows(facts, relations, aliases))
         if not 1 <= len(rows) <= MAX_ROWS:
             raise InvalidValue(f"{len(rows)} rows were given", f"give 1 to {MAX_ROWS} facts and relations")
         return import_rows(self.writer, enumerate(rows, 1), self._origin, "")
@@ -416,7 +419,7 @@ class KnowledgeGraph:
         return import_rows(self.writer, read_rows(path), replace(self._origin, by=by), f"import {path.name}")
 
     def export(self, form: str = "jsonl") -> Iterator[str]:
-        """The whole graph, line by line."""
+        """Yield the whole graph, line by line."""
         from nanoclaw_memory.graph import transfer
 
         if form not in transfer.FORMS:
@@ -428,7 +431,7 @@ class KnowledgeGraph:
     def drawn(
         self, entity: str, depth: Annotated[int, Meta(ge=1, le=4)] = 1, form: DrawingForm = "tree"
     ) -> dict[str, Any]:
-        """The neighbourhood of an entity as tree, mermaid or dot text, and as plain data."""
+        """Return the neighbourhood of an entity as tree, mermaid or dot text, and as plain data."""
         from nanoclaw_memory.graph import view
 
         forms = {"tree": view.as_tree, "mermaid": view.as_mermaid, "dot": view.as_dot, "json": view.as_json}
@@ -438,7 +441,7 @@ class KnowledgeGraph:
         return {**view.as_data(around), "text": forms[form](around)}
 
     def show(self, entity: str, depth: int = 1, as_of: str | None = None) -> Neighbourhood:
-        """The neighbourhood of an entity, now or at a past date."""
+        """Return the neighbourhood of an entity, now or at a past date."""
         from nanoclaw_memory.graph.view import MAX_DEPTH, neighbourhood
 
         if not 0 <= depth <= MAX_DEPTH:
@@ -455,7 +458,7 @@ class KnowledgeGraph:
     # ---- inside ----
 
     def other_names(self, question: str) -> list[str]:
-        """Aliases and former names of whom a question names."""
+        """Return aliases and former names of the entities that a question names."""
         user = self.settings.user
         # A guessed name must not bring in others.
         named = Resolver(self.trusted_names, user.entity, user.agent_entity).read_exactly(question)
@@ -470,7 +473,7 @@ class KnowledgeGraph:
 
     @cached_property
     def writer(self) -> GraphWriter:
-        """The part that writes; loaded on first use, because most processes only search."""
+        """Return the writer; loaded on first use, because most processes only search."""
         from nanoclaw_memory.graph.writer import GraphWriter
 
         own = self.settings.graph
@@ -493,12 +496,12 @@ class KnowledgeGraph:
 
     @property
     def _origin(self) -> Origin:
-        """Provenance comes from the scope, never from arguments."""
+        """Return the provenance of a statement: from the scope, never from arguments."""
         from nanoclaw_memory.graph.writer import Origin
 
         own = self.scope
         source = f"session {own.session_id}" if own.session_id else "direct"
-        # What the owner states is meant for every project: a directory is only where they happen to be.
+        # The owner's statements apply to every project: a directory is only where they happen to be.
         project = "" if own.origin == "owner" else own.project
         return Origin(source, shared=not own.private, sees_all=own.private, by=own.author, project=project)
 
@@ -506,18 +509,18 @@ class KnowledgeGraph:
         return replace(self._origin, project=project) if project else self._origin
 
     def _require_private(self, what: str) -> None:
-        """Refuse a shared scope what concerns more than its own statements."""
+        """Refuse a shared scope what affects more than its own statements."""
         if not self.scope.private:
             raise PathRefused(f"a shared scope may not {what}", "ask in private: without --shared")
 
     def _require_trusted(self, what: str) -> None:
-        """Refuse also whoever may only state something beside what is known."""
+        """Also refuse everybody who may only add statements beside what is known."""
         self._require_private(what)
         if self.scope.author in FOREIGN:
             raise Refused(f"what comes from {self.scope.author} may not {what}", "run it at the command line")
 
     def _known(self, names: list[str]) -> set[str]:
-        """The known names; for a shared scope only those with a fact or relation that it sees."""
+        """Return the known names; for a shared scope only those with a fact or relation that it sees."""
         if self.scope.private:
             return set(self.names.known(names))
         view = self.view()
@@ -525,7 +528,7 @@ class KnowledgeGraph:
         return seen.union(*(row.names for row in self.relations.of(names, view)))
 
     def _meanings(self, entity: str) -> list[str]:
-        """The folded names that an entity's name or alias may mean."""
+        """Return the folded names that an entity's name or alias may mean."""
         name = fold(entity)
         if not name:
             raise InvalidValue("the entity is empty", 'name it: nanoclaw-memory graph history "Keystone"')
@@ -534,6 +537,6 @@ class KnowledgeGraph:
 
 
 def _stated_in(hit: GraphHit) -> tuple[str, str]:
-    """What a hit was read from, and its value."""
+    """Return the source of a hit, and its value."""
     item = hit.item
     return item.source, item.value

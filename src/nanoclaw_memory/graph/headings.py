@@ -1,4 +1,4 @@
-"""What headings and the left sides of colons name: a thing with properties, a roster, a kind of section, a key."""
+"""Classify headings and left sides of colons: a thing with properties, a roster, a kind of section, a key."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ CATEGORIES = (
 
 
 def group_of(heading: str) -> str:
-    """What a roster lists: living beings that have an age, or others."""
+    """Return what a roster lists: living beings, which have an age, or others."""
     return "living" if LIVING.search(heading) else "people" if _PEOPLE.search(heading) else ""
 
 
 def is_thing(heading: str) -> bool:
-    """Whether a heading names something that has properties, rather than a kind of section or a day."""
+    """Return whether a heading names something with properties, rather than a kind of section or a day."""
     words = heading.split()
     if not 1 <= len(words) <= 4 or not heading[:1].isalnum() or heading[:1].islower():
         return False
@@ -58,7 +58,7 @@ def is_thing(heading: str) -> bool:
 
 
 def may_be_key(key: str) -> bool:
-    """Whether the left side of a colon is a key: a few words, no pronoun and no verb among them."""
+    """Return whether the left side of a colon is a key: a few words, no pronoun and no verb among them."""
     words = key.casefold().split()
     small = {
         "of",

@@ -1,4 +1,4 @@
-"""Questions over two relations ("who manages the owner of Keystone?"), and which end is asked for."""
+"""Answer questions over two relations ("who manages the owner of Keystone?"), and find which end is asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_BRIDGES = 20
 MAX_NAME = 80
-# Predicates whose subject is the patient of the action; so is every `…_by`.
+# Predicates whose subject is the patient of the action, as of every `…_by`.
 _INVERSE = frozenset(
     {"reports to", "report to", "belongs to", "belong to", "works at", "works for", "child of"}
 )
@@ -100,7 +100,7 @@ def _other_end(row: RelationRow, entities: Collection[str]) -> str:
 def in_direction(
     rows: list[RelationRow], name: EntityMention, question: ParsedQuestion, asked: Intent
 ) -> list[RelationRow]:
-    """The relations whose other end the question asks for; all when it does not say which end."""
+    """Return the relations whose other end the question asks for; all if it does not say which end."""
     wants_doer = _wants_doer(name, question, asked)
     if wants_doer is None:
         return rows
@@ -115,12 +115,12 @@ def _other_is_doer(row: RelationRow, name: EntityMention) -> bool:
 
 
 def _is_role(slot: str) -> bool:
-    """`owner`, `manager`: as a predicate it names the object, unlike `owner of`."""
+    """Return whether `owner`, `manager` as a predicate names the object, unlike `owner of`."""
     return " " not in slot and slot.endswith(("er", "or"))
 
 
 def _wants_doer(name: EntityMention, question: ParsedQuestion, asked: Intent) -> bool | None:
-    """Whether the question asks for the one who does it ("who owns X") or for what it is done to."""
+    """Return whether the question asks for the actor ("who owns X") or for the object; None if unclear."""
     words = [word.folded for word in question.words]
     for mention in asked.asks:
         word = words[mention.start]

@@ -29,7 +29,7 @@ from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
 
-# What is true of somebody for life does not cool: it is asked for once a year.
+# Facts that are true for life do not cool: they are asked for once a year.
 LASTING = frozenset(
     "birthday|born|birth date|date of birth|geburtstag|geboren|anniversary|wedding anniversary|hochzeitstag|"
     "allergic to|allergy|allergie|blood type|blutgruppe".split("|")
@@ -40,7 +40,7 @@ _OF_FOLDER = ("readme.md", "index.md")  # such a file is about what its folder i
 
 
 def rules_of(path: str, text: str, settings: Settings) -> FileRules:
-    """The rules for reading a file of the workspace."""
+    """Return the rules for reading a file of the workspace."""
     name = PurePosixPath(path).name
     user, agent = settings.user.entity, settings.user.agent_entity
     if name == "USER.md":
@@ -61,7 +61,7 @@ def rules_of(path: str, text: str, settings: Settings) -> FileRules:
 
 
 def _title(text: str, otherwise: str) -> str:
-    """The file's title without a prefix such as `Runbook:`; the slug when it is a sentence."""
+    """Return the file's title without a prefix such as `Runbook:`; the slug if it is a sentence."""
     for line in text.splitlines():
         if line.startswith("# "):
             title = re.sub(r" \([^()]*\)$", "", one_line(line[2:]).rpartition(": ")[2])
@@ -70,7 +70,7 @@ def _title(text: str, otherwise: str) -> str:
 
 
 class Ingest:
-    """Reads files into one graph."""
+    """Read files into one graph."""
 
     def __init__(self, writer: GraphWriter, settings: Settings) -> None:
         self.writer = writer
@@ -81,13 +81,13 @@ class Ingest:
     def file(self, path: str, text: str, moment: str = "", again: bool = False) -> Ingested:
         """Read a file; `moment` is when it was written, for today's log and files without a date in their name.
 
-        `again` also retires what an older reader made of words that still stand in the file.
+        `again` also retires what an older reader read from words that are still in the file.
         """
         day = day_in_path(path)
         now = self.writer.clock.now()
         # A modification time in the future (a wrong clock) counts as now.
         start = min(moment, stamp(now))
-        if day and day > now.date():  # a clock was wrong: it beats nothing that was dated right
+        if day and day > now.date():  # from a wrong clock: it replaces nothing with a correct date
             start = stamp(LONG_AGO)
         elif day:  # new lines of today's log are later than what was stored earlier today
             start = max(start_of(day.isoformat(), now), start if day == now.date() else "")
@@ -101,10 +101,10 @@ class Ingest:
             self.writer.facts.reshare(path, open_to_all)
             self.writer.relations.reshare(path, open_to_all)
             self.writer.names.reshare(path, open_to_all)
-            return self._take_in(path, text, triples, start, starts, open_to_all, again)
+            return self._store_triples(path, text, triples, start, starts, open_to_all, again)
 
     def statement(self, stated: Statement) -> Ingested:
-        """Read what a person said or an agent stored; empty text retires what was read of it before."""
+        """Read what a person said or an agent stored; empty text retires what was read from it before."""
         text = self.writer.intake.without_forgotten(stated.text)
         rules = FileRules(user=self.settings.user.entity, log=stated.talk, talk=stated.talk)
         found = extract(text, rules) if stated.triples is None else stated.triples
@@ -112,15 +112,15 @@ class Ingest:
             replace(self._masked(triple), origin=stated.origin, project=stated.project) for triple in found
         ]
         with self.writer.db.transaction():
-            return self._take_in(stated.path, text, triples, stated.moment, {}, until=stated.until)
+            return self._store_triples(stated.path, text, triples, stated.moment, {}, until=stated.until)
 
     def note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
-        """Read a note whose triples are known; none retires what was read of it before."""
+        """Read a note with known triples; without any, what was read from it before is retired."""
         masked = [self._masked(triple) for triple in triples if not self.writer.intake.forgets(triple.object)]
         with self.writer.db.transaction():
-            return self._take_in(path, text, masked, min(moment, stamp(self.writer.clock.now())), {})
+            return self._store_triples(path, text, masked, min(moment, stamp(self.writer.clock.now())), {})
 
-    def _take_in(
+    def _store_triples(
         self,
         path: str,
         text: str,
@@ -131,7 +131,7 @@ class Ingest:
         again: bool = False,
         until: str = "",
     ) -> Ingested:
-        """Store what is new of these triples, and retire what their source no longer states."""
+        """Store new triples, and retire what their source no longer states."""
         done = Ingested(path)
         with self.writer.db.transaction():
             before = self._renewed(path, self.mentions.of(path), triples)
@@ -142,19 +142,19 @@ class Ingest:
                 source = f"{path}:{triple.line}"
                 origin = Origin(source, open_to_all, by=triple.origin, project=triple.project)
                 if mark in before:
-                    self._moved(path, mark, before[mark].line, triple, before[mark].item)
+                    self._move_mention(path, mark, before[mark].line, triple, before[mark].item)
                     done = replace(done, kept=done.kept + 1)
                 else:
                     done = self._add(path, mark, triple, origin, starts.get(triple.line, start), done, until)
             for mark in before.keys() - seen:
                 if again or ":" in mark or not self._still_stated(before[mark], text, triples):
-                    done = self._gone(path, mark, before[mark], done)
+                    done = self._retire_missing(path, mark, before[mark], done)
         return done
 
     def _renewed(
         self, path: str, before: dict[str, MentionRow], triples: list[Triple]
     ) -> dict[str, MentionRow]:
-        """The mentions of a file, those of an older reader that states the same under their new marks."""
+        """Return a file's mentions; those of an older reader with the same statement get their new marks."""
         for mark in {triple.mark for triple in triples} - before.keys():
             older = mark.rpartition(":")[2]
             if older in before:
@@ -164,7 +164,7 @@ class Ingest:
         return before
 
     def _still_stated(self, mention: MentionRow, text: str, triples: list[Triple]) -> bool:
-        """Whether a file still has the words of a fact that an older reader made, and no line states it better."""
+        """Return whether a file still has the words of an older reader's fact, and no line states it better."""
         table = self._table(mention.kind)
         row = table.get(mention.item) if mention.item else None
         if row is None or fold(row.item.value) not in fold(text):
@@ -175,7 +175,7 @@ class Ingest:
     def seed(self, home: Home, scope: Scope, again: bool = False) -> list[Ingested]:
         """Read every seed file that this scope may see; the facts of a deleted file are retired.
 
-        `again` reads the logs too, and retires what an older reader made and this one does not.
+        `again` also reads the logs, and retires what an older reader read and this one does not.
         """
         visible_files = memory_files(home, scope, self.settings.privacy.shared_files)
         files = {
@@ -188,9 +188,9 @@ class Ingest:
         for relative in sorted(files, key=lambda name: (name not in PAGES[:2], name)):
             try:
                 written, text = written_at(files[relative].stat()), read_text(files[relative])
-            except FileNotFoundError:  # removed since it was listed
+            except FileNotFoundError:  # deleted since it was listed
                 continue
-            except FileProblem as problem:  # the others are read, and what is known of this one stays
+            except FileProblem as problem:  # the others are read, and the facts of this one stay
                 done.append(Ingested(relative, problem=problem.message))
             else:
                 done.append(self.file(relative, text, written, again))
@@ -200,11 +200,11 @@ class Ingest:
         return done
 
     def triples(self, path: str, text: str) -> list[Triple]:
-        """The triples of a file, masked as they would be stored."""
+        """Return the triples of a file, masked as they would be stored."""
         return [self._masked(s) for s in extract(text, rules_of(path, text, self.settings))]
 
     def items_on(self, path: str, text: str, lines: Collection[int]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that a file states on these lines, counted from 0."""
+        """Return the ids of the facts and relations that a file states on these lines, counted from 0."""
         known = self.mentions.of(path)
         found: dict[str, set[int]] = {"fact": set(), "relation": set()}
         for triple in self.triples(path, text):
@@ -214,14 +214,14 @@ class Ingest:
         return found
 
     def items_of(self, paths: Iterable[str]) -> dict[str, set[int]]:
-        """Ids of the facts and relations that these sources state."""
+        """Return the ids of the facts and relations that these sources state."""
         found: dict[str, set[int]] = {"fact": set(), "relation": set()}
         for mention in (row for path in paths for row in self.mentions.of(path).values() if row.item):
             found[mention.kind].add(mention.item)
         return found
 
     def _archived_starts(self, path: str, text: str) -> dict[int, str]:
-        """For each line of a log archive the first moment of the day above it."""
+        """Return for each line of a log archive the first moment of the day above it."""
         if not path.startswith(f"{ARCHIVE}/"):
             return {}
         starts: dict[int, str] = {}
@@ -234,7 +234,7 @@ class Ingest:
         return starts
 
     def _promoted_starts(self, path: str, text: str) -> tuple[str, dict[int, str]]:
-        """MEMORY.md without the dates that promotion appends to its lines, and the first moment of each such line."""
+        """Return MEMORY.md without the dates that promotion appends, and the first moment of each such line."""
         if PurePosixPath(path).name != "MEMORY.md":
             return text, {}
         lines, starts = text.split("\n"), {}
@@ -245,7 +245,7 @@ class Ingest:
         return "\n".join(lines), starts
 
     def _masked(self, triple: Triple) -> Triple:
-        """Mask before the mark is made: a mark must not be a fingerprint of a credential."""
+        """Mask before the mark is computed: a mark must not be a fingerprint of a credential."""
         kept = self.writer.intake.masked_fact(triple.subject, triple.predicate, triple.object)
         return replace(triple, object=kept.text)
 
@@ -275,7 +275,7 @@ class Ingest:
         return replace(done, added=done.added + 1, retired=done.retired + retired)
 
     def _full_name(self, name: str) -> str:
-        """The only known full name that begins with this name; the name itself if it is known or there are several."""
+        """Return the only known full name that begins with this name; the name itself if it is known or ambiguous."""
         folded = fold(name)
         if self.names.known([folded]) or not is_name(name, 1):
             return name
@@ -308,7 +308,7 @@ class Ingest:
             origin,
         )
 
-    def _moved(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
+    def _move_mention(self, path: str, mark: str, line: int, triple: Triple, item: int) -> None:
         if line == triple.line or not item:
             return
         self.mentions.put(path, mark, triple.line, triple.kind, item)
@@ -317,8 +317,8 @@ class Ingest:
     def _table(self, kind: str) -> FactTable | RelationTable:
         return self.writer.facts if kind == "fact" else self.writer.relations
 
-    def _gone(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
-        """Retire the fact of a missing line, unless another file or a person stated it too."""
+    def _retire_missing(self, path: str, mark: str, mention: MentionRow, done: Ingested) -> Ingested:
+        """Retire the fact of a missing line, unless another file or a person also stated it."""
         kind, item = mention.kind, mention.item
         self.mentions.drop(path, mark)
         if not item:

@@ -11,7 +11,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.store.names import key_words, slot_of
 from nanoclaw_memory.text import STOP_WORDS, stem, stems_of
 
-# Words of keys that do not say which key it is.
+# Words of keys that do not identify the key.
 GENERIC = frozenset(
     "of the a an in on at by to for with is are was has have and my your number date name value".split()
 )
@@ -33,14 +33,14 @@ def _lines() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _stems() -> dict[str, str]:
-    """The stems of all their words, made at once: one by one they took a hook five milliseconds."""
+    """Return the stems of all their words, computed at once: one by one they took a hook five milliseconds."""
     words = list({word for line in _lines() for phrase in line for word in phrase.split()})
     return dict(zip(words, stems_of(words), strict=True))
 
 
 @cache
 def concepts() -> dict[str, frozenset[int]]:
-    """Every phrase (stemmed) -> the concepts it names."""
+    """Return every stemmed phrase with the concepts it names."""
     stems = _stems()
     table: dict[str, set[int]] = {}
     for number, line in enumerate(_lines()):
@@ -51,7 +51,7 @@ def concepts() -> dict[str, frozenset[int]]:
 
 @cache
 def relatives() -> frozenset[str]:
-    """Every phrase (stemmed) that names a relative, pet or other person by what they are to somebody."""
+    """Return every stemmed phrase that names a relative, pet or other person by their relation to somebody."""
     lines = [line for line in _lines() if line[0] in _RELATIVE_LINES]
     return (
         frozenset(_stems()[phrase] for line in lines for phrase in line if " " not in phrase) - _NO_RELATIVES
@@ -59,19 +59,19 @@ def relatives() -> frozenset[str]:
 
 
 def phrases_like(numbers: frozenset[int]) -> frozenset[str]:
-    """Every phrase (stemmed) that names one of these concepts."""
+    """Return every stemmed phrase that names one of these concepts."""
     lines = _lines()
     return frozenset(stemmed(phrase) for number in numbers for phrase in lines[number])
 
 
 @bounded(1024 * 1024)
 def stemmed(phrase: str) -> str:
-    """A phrase in stems."""
+    """Return a phrase in stems."""
     return " ".join(stem(word) for word in key_words(phrase))
 
 
 class Phrase(msgspec.Struct, frozen=True):
-    """A word or phrase of the question that may name a key or predicate, at a place in it."""
+    """A word or phrase of the question that may name a key or predicate, with its place."""
 
     phrase: str  # in stems
     text: str
@@ -90,7 +90,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def asks(self) -> tuple[Phrase, ...]:
-        """Everything that may name a key or predicate."""
+        """Return everything that may name a key or predicate."""
         return self.mentions + self.plain
 
     @cached_property
@@ -99,12 +99,12 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def wanted(self) -> frozenset[str]:
-        """Every stemmed phrase that names or means a wanted key."""
+        """Return every stemmed phrase that names or means a wanted key."""
         return frozenset(map(stemmed, self._synonyms)) | {ask.phrase for ask in self.asks}
 
     @property
     def slots(self) -> frozenset[str]:
-        """The wanted keys, unstemmed."""
+        """Return the wanted keys, unstemmed."""
         return frozenset(map(slot_of, self._synonyms)) | {ask.text for ask in self.asks}
 
     @property
@@ -114,19 +114,19 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         return {phrase for number in numbers for phrase in lines[number]}
 
     def only(self, *asks: Phrase) -> Intent:
-        """The intent of some of its phrases."""
+        """Return the intent of some of its phrases."""
         return Intent(
             tuple(ask for ask in self.mentions if ask in asks),
             tuple(ask for ask in self.plain if ask in asks),
         )
 
     def until(self, place: int) -> Intent:
-        """The intent of the words before a place."""
+        """Return the intent of the words before a place."""
         return self.only(*(ask for ask in self.asks if ask.end <= place))
 
     @property
     def named_thing(self) -> Intent:
-        """The thing whose name is asked for: the dog in "my dog's name"; empty if only a name is asked for."""
+        """Return the thing whose name is asked for: the dog in "my dog's name"; empty if only a name is asked for."""
         return (
             self.only(*(ask for ask in self.asks if ask.phrase not in _NAMING))
             if self._naming
@@ -138,7 +138,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         return any(ask.phrase in _NAMING for ask in self.asks)
 
     def fit(self, slot: str) -> float:
-        """How well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
+        """Return how well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
         if stemmed(slot) in self.wanted:
             return 1.0
         telling = [part for part in map(stem, slot.split()) if part not in GENERIC]

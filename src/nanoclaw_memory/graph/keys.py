@@ -1,4 +1,4 @@
-"""Tell words that name a property from others, in English and German."""
+"""Recognise words that name a property, in English and German."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _NO_KEYS = (wording.NO_ENTITY | ENDS | _DAYS) - {"next"}  # `next appointment 20
 
 
 def is_attribute(key: str) -> bool:
-    """Whether the left side of a colon is written as a property: in small letters, or a word that people ask for."""
+    """Return whether the left side of a colon is written as a property: in lower case, or a word that people ask
+    for.
+    """
     return key[:1].islower() or is_known_key(key) or is_known_key(key.split()[-1])
 
 
@@ -22,7 +24,7 @@ def is_known_key(word: str) -> bool:
 
 
 def is_german_key(word: str) -> bool:
-    """Whether a German noun names an attribute or a person by a role: Geburtstag, Patentante, Durchwahl."""
+    """Return whether a German noun names an attribute or a person by a role: Geburtstag, Patentante, Durchwahl."""
     low = word.casefold()
     endings = (
         "tag",
@@ -52,7 +54,7 @@ def is_german_key(word: str) -> bool:
 
 
 def may_name(text: str) -> bool:
-    """Whether a phrase may name a thing: no pronoun, no "one", no comparison in it."""
+    """Return whether a phrase may name a thing: no pronoun, no "one", no comparison in it."""
     words = text.casefold().split()
     return 1 <= len(words) <= 4 and not any(word in wording.NO_ENTITY for word in words)
 
@@ -62,7 +64,7 @@ def is_plain_noun(text: str) -> bool:
 
 
 def singular(noun: str) -> str:
-    """A noun for relatives or pets in the singular; empty if it is none."""
+    """Return the singular of a noun for relatives or pets; empty for other nouns."""
     plural = {
         "kids": "kid",
         "children": "child",
@@ -78,13 +80,20 @@ def singular(noun: str) -> str:
     return less if wording.is_kin(less) or wording.is_pet(less) else ""
 
 
+def is_several(noun: str) -> bool:
+    """Whether a noun names several relatives or pets: kids, cats, parents."""
+    one = singular(noun)
+    whole = one.casefold() != noun.casefold() or one.casefold() in ("parents", "eltern")
+    return whole and (wording.is_kin(one) or wording.is_pet(one))
+
+
 def normal_key(key: str) -> str:
-    """A key in lower case: `Phone number` is `phone number`; `IP` and `dateOfBirth` stay."""
+    """Return a key in lower case: `Phone number` becomes `phone number`; `IP` and `dateOfBirth` stay."""
     return key if any(c.isupper() for c in key[1:]) else key.lower()
 
 
 def keyed_value(detail: str, listed: bool = False) -> tuple[str, str] | None:
-    """A key and a value without a colon: `birthday 8 November`, `contact Fern`; in a list also `ext 4417`."""
+    """Return a key and a value without a colon: `birthday 8 November`, `contact Fern`; in a list also `ext 4417`."""
     words = detail.split()
     for count in range(1, min(4, len(words))):
         key = [word for word in words[:count] if word not in ("on", "am", "at", "um", "is", "ist")]
@@ -106,7 +115,7 @@ def keyed_value(detail: str, listed: bool = False) -> tuple[str, str] | None:
 
 
 def _may_be_key(words: list[str]) -> bool:
-    """Whether words before a value name a property: plain words, none of them a day, a preposition or a verb."""
+    """Return whether words before a value name a property: plain words, none a day, a preposition or a verb."""
     plain = all(
         re.fullmatch(r"[^\W\d_][^\W\d_.-]*\.?", word) and word.casefold() not in _NO_KEYS and not typed(word)
         for word in words

@@ -27,7 +27,7 @@ ENTITY_FACT, ENTITY_RELATION = 70, 65
 KEYWORD_FACT, KEYWORD_RELATION = 50, 40
 ALIAS = "is another name of"
 MOST_CONTEXT = 2  # rows beside an answer in a turn
-LINKED = 30  # below every phase
+LINKED = 30  # the phase of linked facts, after all others
 MATCHED_ENTITY = 100.0  # added to the score of what an entity match found, so that it always ranks first
 
 
@@ -51,7 +51,7 @@ class GraphCandidate(msgspec.Struct, frozen=True):
         return self.row.item
 
     def elsewhere(self, project: str) -> str:
-        """The other project in which it was stated; empty for the reader's own and for none."""
+        """Return the other project in which it was stated; empty for the reader's own and for none."""
         return self.item.project if self.item.project != project else ""
 
     def hit(self, combined: float) -> GraphHit:
@@ -68,7 +68,7 @@ class EntityReader:
 
 
 class Lookup:
-    """Searches one graph; reads only."""
+    """Search one graph; read only."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Lookup:
     def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
         """Return at most `top_k` hits for a question, then facts linked to them.
 
-        With `named_only` the answer has only what the message asks of an entity it names: facts whose key or value
-        it speaks of, with a little context, or everything when it says nothing else; keywords are not tried.
+        With `named_only` the answer has only what the message asks about an entity it names: facts with a matching
+        key or value and a little context, or everything if it asks nothing specific; keywords are not tried.
         """
         text = _shortened(query)
         question = self.resolver.read(text)
@@ -100,11 +100,11 @@ class Lookup:
         if question.named:
             _merge(found, self._of_entities(question, intent, reader))
         if named_only:
-            found = _asked_for(found, question, intent)
+            found = _only_asked(found, question, intent)
         elif not found:
             _merge(found, _of_relative(question, self._by_keyword(text, top_k, view)))
         elif _asks_of_us(question):
-            others = [one for one in self._by_keyword(text, top_k, view) if _is_asked(one, intent)]
+            others = [one for one in self._by_keyword(text, top_k, view) if _matches_intent(one, intent)]
             _merge(found, _of_relative(question, [replace(one, group=2) for one in others]))
         hits = self._ranked(found, top_k, view.project)
         named = question.named if view.all else _seen(question.named, found.values())
@@ -125,7 +125,7 @@ class Lookup:
         answers += hops.over_relations(self.names, reader, question, intent)
         best = min((candidate.group for candidate in answers), default=0)
         answers = [replace(c, context=True) if c.group > best else c for c in answers]
-        rest = _known_of(question, reader, context=bool(answers))
+        rest = _everything_about(question, reader, context=bool(answers))
         only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers:
             # "my notes on GraphQL" asks for what the keywords find, not for everything about me.
@@ -135,7 +135,7 @@ class Lookup:
     def _other_names(
         self, question: ParsedQuestion, intent: intents.Intent, known: bool, view: View
     ) -> list[GraphCandidate]:
-        """What an alias stands for of which nothing else is known, and other names when these are asked for."""
+        """Return the entity of an alias about which nothing else is known, and other names when these are asked for."""
         found: list[GraphCandidate] = []
         for name in question.named:
             asked = intent.fit("nickname") == 1.0 or (name.how == "alias" and not known)
@@ -145,7 +145,7 @@ class Lookup:
             for alias in aliases:
                 if view.trust == "foreign" and alias.origin not in FOREIGN:
                     continue
-                # No row of the table: a negative id is none that could be warmed.
+                # Not a row of the table: a negative id can never be warmed.
                 shown = Relation(-1 - len(found), alias.alias, ALIAS, alias.entity, origin=alias.origin)
                 row = RelationRow(shown, (fold(alias.alias), fold(alias.entity)), ALIAS, shared=False)
                 found.append(GraphCandidate(row, RELATION_INTENT, 1, f"another name of {alias.entity}", 2))
@@ -154,7 +154,7 @@ class Lookup:
     def _answers(
         self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
     ) -> list[GraphCandidate]:
-        """Phase 1: facts under the key that the question names, relations with the predicate it names."""
+        """Phase 1: return facts under the key that the question names, and relations with its predicate."""
         found: list[GraphCandidate] = []
         others = [name for name in question.named if name.how != "self"]
         for name in question.named:
@@ -162,11 +162,11 @@ class Lookup:
             if not asked:
                 continue
             if name.how == "self" and (relative := _relative_of(name, question)):
-                # "Where does our mother live?" asks where she lives; of mine only who she is can answer.
+                # "Where does our mother live?" asks where she lives; of my own facts only who she is can answer.
                 asked = asked.only(*(ask for ask in asked.asks if ask.start == relative[0]))
             group = 2 if name.how == "self" and others else 1
             rows = self._facts_of(name.entities, asked, reader)
-            # "What is my dog called?" asks for the dog's name: it is a fact of the dog, and no name of mine.
+            # "What is my dog called?" asks for the dog's name: a fact of the dog, and no name of mine.
             thing = asked.named_thing
             asked = thing if any(thing.fit(row.slot) == 1.0 for row in rows) else asked
             fits = [(asked.fit(row.slot), row) for row in rows]
@@ -231,13 +231,13 @@ class Lookup:
         ]
 
     def _combined(self, score: int, warmth: float) -> float:
-        """The score of a hit whose activation is `warmth` (0 to 1) of the hottest one's."""
+        """Return the score of a hit; `warmth` is its activation relative to the hottest one's (0 to 1)."""
         boost = MATCHED_ENTITY if score >= ENTITY_RELATION else 0.0
         relevance = self.settings.relevance_weight * score / 100
         return boost + relevance + self.settings.activation_weight * min(warmth, 1.0)
 
     def _linked(self, hits: list[GraphHit], view: View) -> list[GraphHit]:
-        """Facts that were often retrieved together with the answers."""
+        """Return facts that were often retrieved together with the answers."""
         pulling = {hit.item.id: hit for hit in hits if hit.kind == "fact" and not hit.context}
         shown = {hit.item.id for hit in hits if hit.kind == "fact"}
         most = self.settings.co_occurrence_limit
@@ -261,14 +261,16 @@ class Lookup:
 
 
 def _asks_of_us(question: ParsedQuestion) -> bool:
-    """Whether "our wholesaler" is asked for and nobody is named: it may be a practice's, a company's, a family's."""
+    """Return whether "our wholesaler" is asked for and nobody is named: it may be a practice's, a company's, a
+    family's.
+    """
     return any(
         name.how == "self" and question.words[name.start].folded in ("our", "unser", "unsere")
         for name in question.named
     )
 
 
-def _is_asked(candidate: GraphCandidate, intent: intents.Intent) -> bool:
+def _matches_intent(candidate: GraphCandidate, intent: intents.Intent) -> bool:
     return isinstance(candidate.item, Fact) and intent.fit(candidate.row.slot) == 1.0
 
 
@@ -282,8 +284,10 @@ def _related(
     ]
 
 
-def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = False) -> list[GraphCandidate]:
-    """Phase 2: every fact and relation of the entities."""
+def _everything_about(
+    question: ParsedQuestion, reader: EntityReader, context: bool = False
+) -> list[GraphCandidate]:
+    """Phase 2: return every fact and relation of the entities."""
     taken = question.taken
     others = (word.folded for place, word in enumerate(question.words) if place not in taken)
     terms = {stem(word) for word in others if word not in STOP_WORDS}
@@ -309,7 +313,7 @@ def _known_of(question: ParsedQuestion, reader: EntityReader, context: bool = Fa
 
 
 def _seen(named: Iterable[EntityMention], found: Iterable[GraphCandidate]) -> tuple[EntityMention, ...]:
-    """The names that a shared scope may know: only entities with a fact or relation that it sees.
+    """Return the names that a shared scope may know: only entities with a fact or relation that it sees.
 
     Names are not marked as private or shared; without this, a question about Mama would disclose who she is.
     """
@@ -329,7 +333,7 @@ def _merge(found: dict[tuple[str, int], GraphCandidate], more: Iterable[GraphCan
 
 
 def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Intent) -> intents.Intent:
-    """The part of the intent that belongs to this entity: of "my" in "my wife's birthday" that is the wife."""
+    """Return the part of the intent that belongs to this entity: for "my" in "my wife's birthday" that is the wife."""
     gaps = [
         place
         for place, word in enumerate(question.words)
@@ -339,7 +343,7 @@ def _owned_by(name: EntityMention, question: ParsedQuestion, intent: intents.Int
 
 
 def _relative_of(name: EntityMention, question: ParsedQuestion) -> tuple[int] | None:
-    """The place of the relative or pet that a question means by "my mother", "our dog"; None if it means me."""
+    """Return the place of the relative or pet in "my mother", "our dog"; None if the question means me."""
     for place in range(name.start, min(name.end + 2, len(question.words))):
         if stem(question.words[place].folded) in intents.relatives():
             return (place,)
@@ -347,20 +351,20 @@ def _relative_of(name: EntityMention, question: ParsedQuestion) -> tuple[int] | 
 
 
 def _of_relative(question: ParsedQuestion, rows: list[GraphCandidate]) -> list[GraphCandidate]:
-    """Of what keywords find for "my uncle's phone" only what names an uncle: others have phones, too."""
+    """Keep of the keyword hits for "my uncle's phone" only those that name an uncle: others have phones, too."""
     mine = (name for name in question.named if name.how == "self" and name.end > name.start)
     places = [_relative_of(name, question) for name in mine]
     asked = {stem(question.words[place[0]].folded) for place in places if place}
     return [row for row in rows if asked <= _stems(row.item.text)]
 
 
-def _asked_for(
+def _only_asked(
     found: dict[tuple[str, int], GraphCandidate], question: ParsedQuestion, intent: intents.Intent
 ) -> dict[tuple[str, int], GraphCandidate]:
-    """What a message asks for: answers and a little of their context, else rows that share a word with it.
+    """Return what a message asks for: answers and a little of their context, else rows that share a word with it.
 
-    A message that says nothing beside the names ("tell me about Keystone") asks for all. Who asks for something of
-    their own asks for nothing else of it.
+    A message with only names ("tell me about Keystone") asks for everything. A question about something of one's own
+    asks for nothing else of it.
     """
     if any(candidate.phase == 1 for candidate in found.values()):
         only_self = all(name.how == "self" for name in question.named)
@@ -372,7 +376,7 @@ def _asked_for(
 
 
 def _described(name: EntityMention, row: FactRow | RelationRow) -> str:
-    """The entity of a row, and how the question named it."""
+    """Return the entity of a row, and how the question named it."""
     item = row.item
     labels = (item.entity,) if isinstance(item, Fact) else (item.subject, item.object)
     entity = labels[0] if row.names[0] in name.entities else labels[-1]
@@ -388,7 +392,7 @@ def _described(name: EntityMention, row: FactRow | RelationRow) -> str:
 
 
 def _compared(row: FactRow | RelationRow) -> str:
-    """The text of a row that is compared with the question, without the entity that it already names."""
+    """Return the text of a row that is compared with the question, without the entity that it already names."""
     return f"{row.item.key} {row.item.value}" if isinstance(row.item, Fact) else row.item.text
 
 
@@ -407,7 +411,7 @@ def _cover(terms: set[str], text: str) -> float:
 
 
 def _shared(terms: set[str], text: str) -> tuple[str, float]:
-    """The reason for a keyword hit, and the share of the question's stems that the text contains."""
+    """Return the reason for a keyword hit, and the share of the question's stems that the text contains."""
     shared = terms & _stems(text)
     return f"keywords {', '.join(sorted(shared)) or 'in part'}", len(shared) / len(terms) if terms else 0.0
 

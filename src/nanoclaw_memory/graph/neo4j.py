@@ -1,4 +1,4 @@
-"""Export for Neo4j and Graphiti, and import of what they export: Cypher, CSV, JSON lines of nodes, episodes."""
+"""Export for Neo4j and Graphiti, and import their exports: Cypher, CSV, JSON lines of nodes, episodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nanoclaw_memory.store.names import slot_of
 
 Rows = Iterable[dict[str, Any]]
 _NAMES = ("name", "title", "label", "id", "key")  # what other graphs call a node's name, best first
-# What Graphiti and Neo4j keep for themselves.
+# Names that Graphiti and Neo4j reserve.
 _OWN = frozenset(
     "uuid group_id labels created_at name_embedding fact_embedding episodes aliases source_description".split()
 )
@@ -24,7 +24,7 @@ _ARRAY = ";"
 
 
 def as_cypher(rows: Rows) -> Iterator[str]:
-    """A script that fills a Neo4j database; running it twice changes nothing. Of facts it has the current ones."""
+    """Yield a script that fills a Neo4j database with current facts; running it twice changes nothing."""
     nodes, relations = _graph(rows)
     yield "CREATE CONSTRAINT entity_name IF NOT EXISTS FOR (n:Entity) REQUIRE n.name IS UNIQUE;"
     for name, node in nodes.items():
@@ -44,7 +44,7 @@ def as_cypher(rows: Rows) -> Iterator[str]:
 
 
 def as_node_csv(rows: Rows) -> Iterator[str]:
-    """The nodes file of `neo4j-admin database import`; several values of a key are joined by a semicolon."""
+    """Yield the nodes file of `neo4j-admin database import`; several values of a key are joined by a semicolon."""
     nodes, _ = _graph(rows)
     keys = list(dict.fromkeys(key for node in nodes.values() for key in node["facts"]))
     several = {key for node in nodes.values() for key, values in node["facts"].items() if len(values) > 1}
@@ -57,7 +57,7 @@ def as_node_csv(rows: Rows) -> Iterator[str]:
 
 
 def as_relation_csv(rows: Rows) -> Iterator[str]:
-    """The relationships file of `neo4j-admin database import`."""
+    """Yield the relationships file of `neo4j-admin database import`."""
     _, relations = _graph(rows)
     yield _line([":START_ID", ":END_ID", ":TYPE", "valid_from", "valid_to"])
     for row in relations:
@@ -67,7 +67,7 @@ def as_relation_csv(rows: Rows) -> Iterator[str]:
 
 
 def as_episodes(rows: Rows) -> Iterator[str]:
-    """Episodes for Graphiti's `add_episode_bulk`, one for each statement, oldest first; past ones too."""
+    """Yield episodes for Graphiti's `add_episode_bulk`, one per statement, oldest first; past ones too."""
     stated = [row for row in rows if row["type"] != "alias"]
     for row in sorted(stated, key=lambda row: str(row["valid_from"])):
         names = ("entity", "key", "value") if row["type"] == "fact" else ("subject", "predicate", "object")
@@ -83,7 +83,7 @@ def as_episodes(rows: Rows) -> Iterator[str]:
 
 
 def _graph(rows: Rows) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """Entities with their current facts and other names, and all relations."""
+    """Return entities with their current facts and other names, and all relations."""
     nodes: dict[str, dict[str, Any]] = {}
     relations = []
 
@@ -130,7 +130,7 @@ def _line(cells: Iterable[Any]) -> str:
 
 
 class NodeReader:
-    """Turns nodes and relationships of a Neo4j export into rows; remembers the names of the nodes by their ids."""
+    """Convert nodes and relationships of a Neo4j export to rows; remembers the names of nodes by their ids."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -138,10 +138,10 @@ class NodeReader:
     def node(
         self, id: Any, labels: Iterable[str], properties: dict[str, Any]
     ) -> Iterator[dict[str, Any] | str]:
-        """The facts that a node's properties state."""
+        """Yield the facts that a node's properties state."""
         kinds = [label for label in labels if label not in ("Entity", "")]
         if "Episodic" in kinds or "Community" in kinds:
-            return  # Graphiti's sources and summaries of many
+            return  # Graphiti's sources and summaries of several nodes
         name = next((str(properties[key]) for key in _NAMES if properties.get(key)), "")
         if not name:
             yield f"has no {', '.join(_NAMES[:3])}"
@@ -161,7 +161,7 @@ class NodeReader:
     def relationship(
         self, kind: str, start: Any, end: Any, properties: dict[str, Any]
     ) -> Iterator[dict[str, Any] | str]:
-        """The relation that a relationship states; Graphiti keeps its predicate and dates as properties."""
+        """Yield the relation of a relationship; Graphiti stores its predicate and dates as properties."""
         if kind in ("MENTIONS", "HAS_MEMBER", "HAS_EPISODE", "NEXT_EPISODE"):
             return
         ends = [self._names.get(str(one), "" if str(one).isdigit() else str(one)) for one in (start, end)]
@@ -181,7 +181,7 @@ class NodeReader:
         }
 
     def json_line(self, row: dict[str, Any]) -> Iterator[dict[str, Any] | str]:
-        """A line of `apoc.export.json`."""
+        """Convert a line of `apoc.export.json`."""
         if row["type"] == "node":
             yield from self.node(row.get("id"), row.get("labels") or (), row.get("properties") or {})
             return
@@ -193,7 +193,7 @@ class NodeReader:
         yield from self.relationship(kind, ends[0].get("id"), ends[1].get("id"), row.get("properties") or {})
 
     def csv_row(self, row: dict[str, str]) -> Iterator[dict[str, Any] | str]:
-        """A line of `apoc.export.csv`, or of a file for `neo4j-admin database import`."""
+        """Convert a line of `apoc.export.csv`, or of a file for `neo4j-admin database import`."""
         plain = {
             key.partition(":")[0]: cell.split(_ARRAY) if key.endswith("[]") else cell
             for key, cell in row.items()
@@ -209,7 +209,7 @@ class NodeReader:
 
 
 def episode_row(episode: dict[str, Any]) -> dict[str, Any] | str:
-    """What an episode of Graphiti states, where it is a fact or relation and not text."""
+    """Return the fact or relation of a Graphiti episode, if it is not text."""
     try:
         content = json.loads(episode["content"])
     except ValueError:

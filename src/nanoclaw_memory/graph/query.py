@@ -1,4 +1,4 @@
-"""Run graph queries: names resolved, rows read back as values, and a note on what the graph does not know."""
+"""Run graph queries: resolve names, read rows back as values, and note what the graph does not know."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_NAMED = 12
 
 
 class QueryRunner:
-    """Answers queries over one view of the graph."""
+    """Run queries over one view of the graph."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class QueryRunner:
         self._relations = relations
         self._names = names
         self._view = view
-        self._same = same  # aliases that statements are stored under, each with the one entity that it means
+        self._same = same  # aliases under which statements are stored, each with the one entity that it means
 
     def run(self, text: str, most: int) -> GraphTable:
-        """The table that a query asks for, of at most `most` rows."""
+        """Return the table that a query asks for, of at most `most` rows."""
         query = parse(text)
         compiled = Compiler(self._facts.db, self._view, self._ends, self._same).compile(query, most)
         try:
@@ -53,7 +53,7 @@ class QueryRunner:
         return GraphTable(columns, rows, len(found) > most, notes)
 
     def _ends(self, name: str) -> Sequence[str]:
-        """The entities that a name or alias means."""
+        """Return the entities that a name or alias means."""
         folded = fold(name)
         ends = self._names.meanings([folded])[folded].ends
         return list(dict.fromkeys(self._same.get(end, end) for end in ends))
@@ -61,7 +61,7 @@ class QueryRunner:
     # ---- rows ----
 
     def _read(self, kinds: Sequence[str], rows: Sequence[Row]) -> tuple[tuple[Any, ...], ...]:
-        """Rows with entities and relations as objects, and keys with several values as lists."""
+        """Return rows with entities and relations as objects, and keys with several values as lists."""
         columns = [self._column(kind, [row[number] for row in rows]) for number, kind in enumerate(kinds)]
         return tuple(zip(*columns, strict=True)) if rows else ()
 
@@ -104,7 +104,7 @@ class QueryRunner:
     # ---- what the graph does not know ----
 
     def _unknown(self, query: GraphQuery) -> Iterable[str]:
-        """Relation types and labels of a query that nothing has, with those that there are."""
+        """Yield unknown relation types and labels of a query, with the known ones."""
         paths = [path for match in query.matches for path in match]
         types = {name for path in paths for edge in path.edges for name in edge.types}
         labels = {name for path in paths for node in path.nodes for name in node.labels}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.paths import Home
 
 VERSION = 9  # of the extraction: a new one reads every file again
-RECENT_DAYS = 7  # logs that are looked at besides today's
+RECENT_DAYS = 7  # logs that are checked besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000
 WAIT_MS = 100  # for another writer
@@ -69,13 +69,13 @@ class PendingFiles(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """The state in one line, with the next step."""
+        """Return the state in one line, with the next step."""
         files = plural(len(self.changed) + len(self.gone), "file")
         return f"{files} changed and not yet read into the graph: nanoclaw-memory upkeep ingest"
 
 
 class Refresh:
-    """Reads files that changed between two runs of upkeep into one group's graph."""
+    """Read files that changed between two runs of upkeep into one group's graph."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Refresh:
         self.workspace = home.workspace(graph.scope.group)
 
     def run(self) -> tuple[int, str]:
-        """Read what changed; returns the number of files read, and a message about what is still pending."""
+        """Read what changed; return the number of files read, and a message about what is still pending."""
         try:
             place = ("graph files", self.graph.scope.private)
             listed = self._pages()
@@ -105,13 +105,15 @@ class Refresh:
             if pending.too_much:
                 return 0, pending.message
             with self.graph.db.transaction(WAIT_MS):
-                self._take_in(pending)
+                self._read_pending(pending)
         except (StoreError, OSError) as error:  # busy, read-only or damaged: answer from what is stored
             return 0, f"files that changed were not read into the graph: {error}"
         return len(pending.changed) + len(pending.gone), ""
 
     def watched(self, pages: list[Seen] | None = None) -> list[WatchedFile]:
-        """The files to check: archives first, so that a moved line is found there before it is missed in its log."""
+        """Return the files to check: archives first, so that a moved line is found there before it is missed in its
+        log.
+        """
         today = self.graph.clock.now().date()
         days = [today - timedelta(days=back) for back in range(RECENT_DAYS, -1, -1)]
         own = [*dict.fromkeys(archive_path(day) for day in days), f"{ARCHIVE}/MEMORY.md"]
@@ -148,7 +150,7 @@ class Refresh:
         marks = {file.relative: file.mark for file in files}
         keep_note(self.graph.db, "graph_state", _KEY, json.dumps({"version": VERSION, "files": marks}))
 
-    def _take_in(self, pending: PendingFiles) -> None:
+    def _read_pending(self, pending: PendingFiles) -> None:
         from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.workspace.files import read_text
         from nanoclaw_memory.workspace.paths import within
@@ -157,7 +159,7 @@ class Refresh:
             try:
                 text = read_text(within(file.base / file.name, file.base))
             except (FileProblem, FileNotFoundError, PathRefused):
-                continue  # upkeep reports it
+                continue  # reported by upkeep
             written = stamp(datetime.fromtimestamp(file.mtime_ns / 1e9, UTC))
             self.graph.ingest(file.relative, text, written)
         for path in pending.gone:
@@ -177,11 +179,11 @@ class Refresh:
 
 
 def is_page(path: str) -> bool:
-    """Whether a file of the workspace is a page that a person keeps: no log, no archive, nothing that is rendered."""
+    """Return whether a file of the workspace is a page that a person maintains: no log, archive or rendered file."""
     return not (_LOG.search(path) or path.startswith(_NO_PAGES))
 
 
 def _is_near(path: str) -> bool:
-    """Whether a file is in a folder, in few others below it, none of which has a dot in its name."""
+    """Return whether a file is at most so many folders deep, none of which has a dot in its name."""
     first, *folders = path.split("/")[:-1] or [""]
     return bool(first) and len(folders) <= DEEPEST and not any("." in folder for folder in (first, *folders))

@@ -17,13 +17,13 @@ from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import stem
 from nanoclaw_memory.types import Fact, Relation, trust
 
-LEAST_WORDS = 3  # of a value that is a sentence
+LEAST_WORDS = 3  # minimal words of a value that is a sentence
 MAX_TERMS = 8
 MAX_OTHERS = 40
-_PORTRAIT = "about"  # says many things of somebody at once, and is not outdated by one of its details
-# Under these keys a newer sentence may end an older one; what happened, or was learnt, stays.
+_PORTRAIT = "about"  # covers many aspects at once, and is not outdated by a single detail
+# Under these keys a newer sentence may end an older one; events and lessons stay.
 _REPLACEABLE = frozenset("decision fact preference correction convention rule".split())
-# Keys and predicates with one current value between them: who works at Globex is no longer employed by Acme.
+# Keys and predicates that share one current value: who works at Globex is no longer employed by Acme.
 _SYNONYMS = (
     frozenset({"works at", "works for", "employer", "workplace", "arbeitgeber"}),
     frozenset({"reports to", "manager", "boss", "supervisor"}),
@@ -32,7 +32,8 @@ _SYNONYMS = (
 
 
 class Retirement:
-    """Retires statements as one speaker may: neither private ones that they do not see, nor those of the more trusted.
+    """Retire statements with the rights of one speaker: not private ones they do not see, nor those of the more
+    trusted.
 
     Writing needs an open transaction.
     """
@@ -54,7 +55,7 @@ class Retirement:
         self.project = project
 
     def seen_by(self, sees_all: bool, by: str = "owner", project: str = "") -> Retirement:
-        """The same for another speaker, in a project."""
+        """Return the same for another speaker, in a project."""
         return Retirement(self.facts, self.relations, self.clock, sees_all, by, project)
 
     def _end(self, item: Fact | Relation, moment: str, by: int | None) -> None:
@@ -84,7 +85,7 @@ class Retirement:
         own = self.facts.of(names, self._now())
         # A sentence that names several entities may be stored under another one.
         terms = terms_of(f"{old.value} {' '.join(names)}")[:MAX_TERMS]
-        others = self.facts.said_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
+        others = self.facts.stated_on(old.source) + self.facts.match(terms, self._now(), MAX_OTHERS)
         others = [
             row for row in others if (self.sees_all or row.shared) and _names_any(row.item.value, names)
         ]
@@ -109,18 +110,18 @@ class Retirement:
     def known_end(
         self, names: Sequence[str], slot: str, text: str, start: str
     ) -> tuple[str | None, int | None]:
-        """When the validity of a sentence that is stored late ended, and the fact that ended it."""
+        """Return when a sentence that is stored late ceased to be valid, and the fact that ended it."""
         if len(text.split()) < LEAST_WORDS:
             return None, None
         ends: list[tuple[str, int | None]] = [
             (row.item.valid_from, row.item.id)
             for row in self._replaceable(names, slot, text)
-            if row.item.valid_from > start and self._counts(row.item) and _contradicts(text, row.item.value)
+            if row.item.valid_from > start and self._may_end(row.item) and _contradicts(text, row.item.value)
         ]
         relations = self.relations.line(names, everything=self.sees_all)
         for row in self._replaced(names, slot, start):
             key, item, value = row.slot, row.item, row.item.value
-            if item.valid_to <= start or not self._counts(item) or not _states(text, key, value):
+            if item.valid_to <= start or not self._may_end(item) or not _states(text, key, value):
                 continue
             current = [row.item.value for row in self.facts.at(names, [key], self._now())]
             current += [r.item.value for r in relations if r.slot == key and not r.item.valid_to]
@@ -129,16 +130,16 @@ class Retirement:
         return min(ends, key=lambda end: end[0], default=(None, None))
 
     def was_retired(self, names: Sequence[str], text: str) -> bool:
-        """Whether a sentence was stored for an entity and is valid no more."""
+        """Return whether a sentence was stored for an entity and is no longer valid."""
         same = [row for row in self.facts.line(names) if digest(row.item.value) == digest(text)]
         return bool(same) and all(row.item.valid_to for row in same)
 
-    def _counts(self, item: Fact | Relation) -> bool:
-        """Whether a statement may end one of this speaker."""
+    def _may_end(self, item: Fact | Relation) -> bool:
+        """Return whether a statement may end one of this speaker."""
         return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
 
     def _replaced(self, names: Sequence[str], slot: str, start: str) -> list[FactRow | RelationRow]:
-        """Values under other keys that another value replaced."""
+        """Return values under other keys that another value replaced."""
         facts = (row for row in self.facts.replaced(names, start) if row.slot != slot)
         lines = self.relations.line(names, everything=self.sees_all)
         return [
@@ -157,17 +158,17 @@ class Retirement:
 
 
 def same_place(one: str, other: str) -> bool:
-    """Whether statements of two projects may change each other: those of one project, or of none."""
+    """Return whether two statements may affect each other: they belong to one project, or one of them to none."""
     return one == other or not (one and other)
 
 
 def _is_sentence(row: FactRow) -> bool:
-    """Whether a fact is a sentence that was stored whole rather than a value of its key."""
+    """Return whether a fact is a sentence that was stored whole rather than a value of its key."""
     return row.slot != _PORTRAIT and len(row.item.value.split()) >= LEAST_WORDS
 
 
 def _states(text: str, slot: str, value: str, now: str = "") -> bool:
-    """Whether a sentence says that a key has a value; one that also names the value of `now` reports the change."""
+    """Return whether a sentence states a key's value; one that also names the value of `now` reports the change."""
     folded = f" {_folded(text)} "
     return _contains(folded, value) and not (now and _contains(folded, now)) and _names_key(folded, slot)
 
@@ -177,7 +178,7 @@ def _contradicts(old: str, new: str) -> bool:
 
 
 def _names_any(text: str, names: Iterable[str]) -> bool:
-    """Whether a text names an entity by one of its folded names."""
+    """Return whether a text contains one of an entity's folded names."""
     folded = f" {_folded(text)} "
     return any(f" {name} " in folded or f" {name}'s " in folded for name in names)
 
@@ -193,7 +194,7 @@ def _folded(text: str) -> str:
 
 
 def _names_key(folded: str, slot: str) -> bool:
-    """Whether a text contains a word of the key, or a phrase that means the same."""
+    """Return whether a text contains a word of the key, or a synonym."""
     stems = f" {' '.join(stem(word) for word in folded.split())} "
     own = [part for part in map(stem, slot.split()) if part not in GENERIC]
     if not own or any(f" {part} " in stems for part in own):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import MINE, details_of, stated
-from nanoclaw_memory.graph.copula import YEARS_OLD, Pending
+from nanoclaw_memory.graph.copula import YEARS_OLD, OpenClause
 from nanoclaw_memory.graph.keys import is_plain_noun, keyed_value, normal_key
 from nanoclaw_memory.graph.sentences import SentenceReader
 from nanoclaw_memory.graph.subjects import AKA, OWNED, Subject
@@ -20,18 +20,20 @@ _INNER = re.compile(r"(?<=\w) \(([^()]*)\)$")
 
 
 class RosterReader(SentenceReader):
-    """Reads roster lines beside sentences, with the same memory of names."""
+    """Read roster lines beside sentences, with the same memory of names."""
 
-    listed = False  # whether the line stands in a list of its kind
+    listed = False  # whether the line belongs to a list of its kind
 
     def details(self, name: str, text: str, group: str = "", listed: bool = False) -> list[Triple]:
-        """The triples of a roster line: details of the entity it begins with; `group` is what the roster lists."""
+        """Return the triples of a roster line: details of the entity it begins with; `group` is what the roster
+        lists.
+        """
         found: list[Triple] = []
         self.listed = listed
         self.last = name
         before = ""
         for detail in _with_inner(details_of(text)):
-            self.pending = Pending(Subject(name), "", "")
+            self.pending = OpenClause(Subject(name), "", "")
             if stated(detail) and not wording.PAST.search(detail) and not wording.DENIAL.search(detail):
                 detail = wording.ADVERBS.sub("", detail)
                 detail = (
@@ -47,7 +49,7 @@ class RosterReader(SentenceReader):
         return found
 
     def _detail(self, name: str, detail: str, group: str, first: bool) -> Iterator[Triple]:
-        """One detail of a roster line: a typed value, a key and a value, a role, another name, or a verb."""
+        """Read one detail of a roster line: a typed value, a key and a value, a role, another name, or a verb."""
         value = typed(detail)
         pair = re.match(r"(?P<key>[^\W\d_][\w -]{0,30}): (?P<value>.+)$", detail)
         if value and value.type in ("phone", "email", "url") and not value.rest:
@@ -73,15 +75,17 @@ class RosterReader(SentenceReader):
         elif keyed := keyed_value(detail, self.listed):
             yield Triple("fact", name, *keyed)
         else:
-            yield from self._clause(detail, "")
+            yield from self._clause(self._without_since(detail), "")
 
     def _role(self, name: str, detail: str, group: str, first: bool) -> list[Triple]:
-        """What a person is: a relative of the owner, a role, a role at a company; in a roster any short detail."""
+        """Return what a person is: a relative of the owner, a role, a role at a company; in a roster any short
+        detail.
+        """
         bare = without_article(re.sub(r"^(?:my|our|mein|meine|unser|unsere) ", "", detail))
         words = bare.split()
         if not 1 <= len(words) <= 8 or not words[0][:1].isalpha():
             return []
-        if len(words) > 1 and wording.VERB.search(bare):  # "lead" alone is what somebody is
+        if len(words) > 1 and wording.VERB.search(bare):  # "lead" alone is a role
             return []
         short = len(words) <= 3 and is_plain_noun(bare)
         if OWNED.match(detail) and not MINE.match(detail):
@@ -104,7 +108,7 @@ class RosterReader(SentenceReader):
 
 
 def _birth(detail: str) -> str:
-    """When somebody was born: a date or a year; empty for other details."""
+    """Return when somebody was born: a date or a year; empty for other details."""
     born = _BORN.match(detail)
     date = typed(born["when"]) if born else None
     year = born and re.fullmatch(r"\d{4}", born["when"])
@@ -112,7 +116,7 @@ def _birth(detail: str) -> str:
 
 
 def _with_inner(details: Iterable[str]) -> Iterator[str]:
-    """Details, and after each what it has in parentheses: `mother (we call her Mama)`."""
+    """Yield details, and after each its part in parentheses: `mother (we call her Mama)`."""
     for detail in details:
         inner = _INNER.search(detail)
         yield _INNER.sub("", detail) if inner else detail

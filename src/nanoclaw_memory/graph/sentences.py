@@ -19,7 +19,7 @@ from nanoclaw_memory.graph.clauses import (
     stated,
     with_apposition,
 )
-from nanoclaw_memory.graph.copula import CopulaReader, Pending
+from nanoclaw_memory.graph.copula import CopulaReader, OpenClause
 from nanoclaw_memory.graph.keys import is_known_key, keyed_value, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject
 from nanoclaw_memory.graph.triples import Triple
@@ -99,10 +99,10 @@ _TYPES_OF = {
 
 
 class SentenceReader(CopulaReader):
-    """Reads the sentences of one file in order."""
+    """Read the sentences of one file in order."""
 
     def read(self, text: str, about: str = "") -> list[Triple]:
-        """The triples that the sentences of a text state."""
+        """Return the triples that the sentences of a text state."""
         self.about = self.last = about
         found: list[Triple] = []
         for sentence in sentences(text):
@@ -113,7 +113,7 @@ class SentenceReader(CopulaReader):
                 found += (replace(one, rule="apposition") for one in passing)
                 self.last = ""
                 continue
-            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_told(one)]
+            triples = [one for one in self._sentence(sentence) if not self.talk or self._is_personal(one)]
             known = {(fold(one.subject), fold(one.object)) for one in triples}
             found += (
                 replace(one, rule="apposition")
@@ -121,12 +121,12 @@ class SentenceReader(CopulaReader):
                 if (fold(one.subject), fold(one.object)) not in known
             )
             found += triples
-            if not triples:  # in talk the only name may be that of whom one talks to
+            if not triples:  # in conversation the only name may be the addressee's
                 self.last = "" if self.talk else only_name(sentence)
         return found
 
-    def _is_told(self, triple: Triple) -> bool:
-        """Whether what is said in a conversation tells of a person or a value, rather than of the task at hand."""
+    def _is_personal(self, triple: Triple) -> bool:
+        """Return whether a statement in conversation is about a person or a value, rather than the task at hand."""
         who, key, value = triple.subject, triple.predicate, triple.object
         if key in _PASSING or typed(who):
             return False
@@ -143,9 +143,7 @@ class SentenceReader(CopulaReader):
         sentence = wording.expanded(wording.without_denial(sentence.strip().rstrip(".!")))
         sentence = PARENTHESES.sub(lambda m: "" if wording.DENIAL.search(m[1]) else m.group(), sentence)
         sentence = wording.ADVERBS.sub("", with_apposition(sentence))
-        self.since = ""
-        if match := _SINCE.search(sentence):
-            self.since, sentence = match["when"], _SINCE.sub("", sentence).replace("  ", " ").strip()
+        sentence = self._without_since(sentence)
         sentence = re.sub(
             r"\b(has|have|hat|haben) ((?:\w+ )?[\w-]+), (?=[A-ZÀ-Þ])", r"\1 \2 named ", sentence
         )
@@ -188,8 +186,14 @@ class SentenceReader(CopulaReader):
                 yield from (replace(t, subject=together) for t in triples if t.subject == triples[0].subject)
             together = ""
 
+    def _without_since(self, text: str) -> str:
+        """Return a text without "since 2019", which is stored for the statement that follows."""
+        match = _SINCE.search(text)
+        self.since = match["when"] if match else ""
+        return _SINCE.sub("", text).replace("  ", " ").strip() if match else text
+
     def _turn_to(self, clause: str) -> None:
-        """Remember what a clause denies, or tells of the past: "it is 3 June" may say what holds instead."""
+        """Remember what a clause denies or reports as past: "it is 3 June" may state what holds instead."""
         verb = wording.VERB.search(clause)
         self.denied = self._subject(clause[: verb.start()].strip()) if verb else None
         name = name_at(clause)[0]
@@ -228,7 +232,7 @@ class SentenceReader(CopulaReader):
                     if triples := list(self._state(subject, predicate, kind, rest)):
                         yield from (replace(one, rule=kind) for one in triples)
                         return
-            self.pending = self.pending or Pending(subject, "", "")
+            self.pending = self.pending or OpenClause(subject, "", "")
         if self.pending:
             return
         if before and before.predicate:
@@ -237,10 +241,10 @@ class SentenceReader(CopulaReader):
             name, rest = name_at(clause)
             own = name.casefold() not in wording.NO_ENTITY and not is_known_key(name.split(" ")[0])
             if rest and not self.pending and is_name(name, 3) and own:
-                self.pending = Pending(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
+                self.pending = OpenClause(Subject(name), "", "")  # "Theo started at Bosch and reports to Ann"
 
-    def _carried(self, start: str, before: Pending | None) -> Subject | None:
-        """The subject of a clause without one: "and costs 5 €", "who reports to …"."""
+    def _carried(self, start: str, before: OpenClause | None) -> Subject | None:
+        """Return the subject of a clause without one: "and costs 5 €", "who reports to …"."""
         if before is None:
             return None
         if not start:
@@ -249,8 +253,8 @@ class SentenceReader(CopulaReader):
             return Subject(before.object)
         return None
 
-    def _elliptic(self, clause: str, joiner: str, before: Pending) -> Iterator[Triple]:
-        """A clause that leaves out key or verb: "Tess's 8:30", "Ida 98", "and PostgreSQL"."""
+    def _elliptic(self, clause: str, joiner: str, before: OpenClause) -> Iterator[Triple]:
+        """Read a clause that leaves out key or verb: "Tess's 8:30", "Ida 98", "and PostgreSQL"."""
         self.pending = before
         gap = re.match(r"(?P<name>\D+?) (?P<rest>(?:am |um |on |at )?[\d€$£+-].*)$", clause)
         name, rest = (gap["name"], gap["rest"]) if gap else name_at(clause)
@@ -270,7 +274,7 @@ class SentenceReader(CopulaReader):
             and self.listing
             and not gap
             and not _OTHER_VERB.match(clause)
-            and bool(before.after) == bool(phrase_at(clause, 4)[1])
+            and _goes_on_alike(before.after, phrase_at(clause, 4)[1])
         ):
             clause = clause.removeprefix(f"{before.predicate.rsplit(' ', 1)[-1]} ")
             yield from self._objects(before.subject, before.predicate, before.kind, clause)
@@ -288,7 +292,7 @@ class SentenceReader(CopulaReader):
             yield from self._naming(subject, kind, rest)
         elif kind in ("stands", "means"):
             phrase, _ = phrase_at(rest, 5)
-            # "It means a lot": only what is written as an abbreviation or a name means something named.
+            # "It means a lot": only an abbreviation or a name is a meaning.
             written = re.fullmatch(r"[A-Z\d&/.-]{2,}", subject.entity) or (
                 is_name(subject.entity) and any(map(is_name_token, phrase.split()))
             )
@@ -319,7 +323,7 @@ class SentenceReader(CopulaReader):
         if typed(rest) and kind != "list":
             return
         article = rest.split(" ")[0].casefold() in ("the", "der", "die", "das", "den", "dem")
-        # German "an" is no article, and "Rolf gehört das Haus" says whose the house is.
+        # German "an" is no article, and in "Rolf gehört das Haus" the owner comes first.
         whose = predicate == "gehört" and re.match(r"(?:das|die|ein)\b", rest)
         if whose or re.match(r"an (?:der|die|das|den|dem) ", rest):
             return
@@ -338,11 +342,11 @@ class SentenceReader(CopulaReader):
         if (kind == "places" and not is_name(what)) or after.split(" ")[0].casefold() in _ENDING:
             return
         if kind == "list":
-            self.pending = Pending(subject, predicate, kind, what, after)
+            self.pending = OpenClause(subject, predicate, kind, what, after)
             self.last = subject.entity
             yield Triple("fact", subject.entity, predicate, what, several=True)
             return
-        self.pending = Pending(subject, predicate, "names", what, after)
+        self.pending = OpenClause(subject, predicate, "names", what, after)
         self.last = subject.entity
         yield Triple("relation", subject.entity, predicate, what)
         role = re.match(r"(?:as|als) (?:an? |the |eine? |der |die )?(?P<what>[\w-]+(?: [\w-]+){0,2})$", after)
@@ -353,9 +357,9 @@ class SentenceReader(CopulaReader):
             self.since = ""
 
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
-        """What somebody does as a rule: an amount, something named, or a short phrase."""
+        """Read what somebody does regularly: an amount, something named, or a short phrase."""
         if value := typed(rest):
-            if value.type != "schedule" and not value.goes_on and not value.rest.startswith("von "):
+            if value.type != "schedule" and not value.is_cut_off and not value.rest.startswith("von "):
                 yield self._fact(subject, verb, f"{value.text}{_measured(value)}", "habit")
             return
         what, after = phrase_at(rest, 4)
@@ -369,19 +373,19 @@ class SentenceReader(CopulaReader):
         ):
             return
         if is_name(what) and not re.search(r" (?:von|of) ", what):
-            self.pending = Pending(subject, verb, "names", what)
+            self.pending = OpenClause(subject, verb, "names", what)
             yield Triple("relation", subject.entity, verb, what)
         elif is_name(subject.entity) and len(what.split()) <= 3:
             yield self._fact(subject, verb, what, "habit")
 
     def _has(self, subject: Subject, rest: str) -> Iterator[Triple]:
-        """ "has a brother called Bosse", "has 24 GB of RAM"."""
+        """Read "has a brother called Bosse", "has 24 GB of RAM"."""
         named = _HAS.match(rest)
         value = typed(rest)
         if named and is_name(named["name"], 3) and singular(named["what"]):
             what = named["what"]
             yield from self._named(subject.entity, what, named["name"])
-            self.pending = Pending(subject, what, "names", named["name"])
+            self.pending = OpenClause(subject, what, "names", named["name"])
         elif keyed := self._keyed_has(rest):
             yield self._fact(subject, *keyed, "has")
         elif (
@@ -393,7 +397,7 @@ class SentenceReader(CopulaReader):
             yield self._fact(subject, what["what"], value.text, "size")
 
     def _keyed_has(self, rest: str) -> tuple[str, str] | None:
-        """ "has the IP 10.0.0.4", "hat die Nummer 0171 5550147": a known key and a typed value."""
+        """Read "has the IP 10.0.0.4", "hat die Nummer 0171 5550147": a known key and a typed value."""
         key, _, after = without_article(rest).partition(" ")
         value = typed(after)
         if not value or value.type in ("schedule", "channel") or value.rest or not is_known_key(key):
@@ -422,7 +426,7 @@ class SentenceReader(CopulaReader):
                 yield self._fact(
                     subject, key, value.text if value and value.type == "date" else rest[:4], kind
                 )
-        elif value and value.type in _TYPES_OF[kind] and not value.goes_on:
+        elif value and value.type in _TYPES_OF[kind] and not value.is_cut_off:
             yield self._fact(subject, key, value.text, kind)
             host = re.match(r"(?:UTC |Uhr )?(?:on|auf) (?P<host>\S+)$", value.rest)
             if host and is_name(host["host"]):
@@ -437,13 +441,13 @@ class SentenceReader(CopulaReader):
         if subject.key and wording.is_somebody(subject.key):
             yield from self._named(subject.entity, subject.key, name)
         elif kind == "alias":
-            self.pending = Pending(subject, "", "")
+            self.pending = OpenClause(subject, "", "")
             yield Triple("alias", name, "", self._entity(subject))
         elif subject.entity != self.user:
             yield self._fact(Subject(self._entity(subject)), "name", name, kind)
 
     def _called(self, match: re.Match[str]) -> list[Triple]:
-        """ "We call her Mouse", "everyone says Billie"."""
+        """Read "We call her Mouse", "everyone says Billie"."""
         whom, name = (match["whom"] or "").casefold(), match["name"].strip()
         entity = self.user if whom in ("me", "mich") or (not whom and self.last == self.user) else self.last
         if not whom and (parts := name.rsplit(" ", 1)) and len(parts) == 2:
@@ -468,7 +472,7 @@ class SentenceReader(CopulaReader):
 
 
 def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
-    """Whether "and" joins two parts of a subject, of which one alone is not meant: "the party of Sam and Ode"."""
+    """Return whether "and" joins two parts of a single subject: "the party of Sam and Ode"."""
     if len(parts) < 2 or parts[1][0] not in ("and", "und"):
         return False
     first = parts[0][1]
@@ -477,27 +481,34 @@ def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:
     return not is_name(first, 3) or bool(re.search(r" (?:of|von|zwischen) ", first))
 
 
-# "lives in src/a.py and raises BadName" goes on with what else it does, "on Kong and Redis" with a list.
+_BESIDE = ("", "with", "mit")
+# "lives in src/a.py and raises BadName" continues with another verb, "on Kong and Redis" with a list.
 _OTHER_VERB = re.compile(r"[a-z]+[a-rt-z]s (?=[A-Z])")
 
 
 def _is_listing(parts: Sequence[tuple[str, str]]) -> bool:
-    """Whether clauses go on with a list: "…, Redis and Kong"; what stands alone behind a comma is something else."""
+    """Return whether clauses continue a list: "…, Redis and Kong"; a lone word after a comma is something else."""
     last = next((n for n, (joiner, _) in enumerate(parts, 1) if joiner.split(" ")[-1] in ("and", "und")), 0)
     if last:
         return not any(wording.VERB.search(clause) for _, clause in parts[:last])
     return len(parts) > 1 and all(is_name(clause, 3) for _, clause in parts)
 
 
+def _goes_on_alike(after: str, other: str) -> bool:
+    """Return whether two items of a list continue alike: "for auth", "as a cache"; "with Anna" begins no list."""
+    first, second = after.split(" ")[0], other.split(" ")[0]
+    return first == second or not (first in _BESIDE or second in _BESIDE or second.startswith("("))
+
+
 def _listed(text: str) -> str:
-    """A short list as it is, else what stands before the next clause; empty if that is long."""
+    """Return a short list whole, else the text before the next clause; empty if that is long."""
     first, *others = [clause for _, clause in clauses(text)]
     whole = text if all(len(other.split()) <= _LIST_ITEM for other in others) else first
     return whole if len(whole.split()) <= _MOST_WORDS else ""
 
 
 def _measured(value: TypedValue) -> str:
-    """What a measure is of: " of ramipril", " Ibuprofen"."""
+    """Return what a measure is of: " of ramipril", " Ibuprofen"."""
     joint = " of" if value.rest.startswith("of ") else ""
     if value.type != "measure" or not (joint or value.rest[:1].isupper()):
         return ""

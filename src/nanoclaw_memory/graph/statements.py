@@ -1,4 +1,4 @@
-"""Read what a person says in conversation, and entries, into the graph: facts come, change and go with their row."""
+"""Read messages of people and entries into the graph: facts come, change and go with their row."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from nanoclaw_memory.types import CONFIRMED, OWN
 if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
 
-AT_ONCE = 100  # rows of each kind that a question waits for
-READ_BY_MODEL = "/model"  # ends the name of an exchange whose facts a language model read
+AT_ONCE = 100  # rows of each kind that are read before a question is answered
+READ_BY_MODEL = "/model"  # suffix of the name of an exchange that a language model read
 _STATING = ("fact", "context", "project", "person", "decision")  # types of entries
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """A text outside of files that may state facts: what a person said, or an entry."""
 
-    path: str  # the name under which the graph knows it, like a file's path
+    path: str  # its name in the graph, like a file's path
     text: str
     moment: str
     origin: str
     project: str = ""
     until: str = ""  # when it expires
     talk: bool = False  # said in a conversation: only plain statements are read
-    triples: tuple[Triple, ...] | None = None  # what somebody else read in it
+    triples: tuple[Triple, ...] | None = None  # triples that something else extracted
 
 
 class StatementSource(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ def _exchange(row: Row, now: str) -> Statement:
     from nanoclaw_memory.intake.own_words import read, stated
 
     number, message, at, project, origin, foreign = row
-    # As for a lesson: what a text behind a colon or in quotation marks states is not what the person says.
+    # As for lessons: text behind a colon or in quotation marks is not the person's statement.
     own = stated(read(message, known=line_numbers(foreign)).text) if origin in OWN else ""
     return Statement(
         path=f"exchanges/{number}", text=own, moment=at, origin=origin, project=project, talk=True
@@ -92,14 +92,16 @@ SOURCES = (
 
 
 class StatementReader(msgspec.Struct, frozen=True):
-    """Takes what changed in conversations and entries into one group's graph."""
+    """Read changed conversations and entries into one group's graph."""
 
     graph: KnowledgeGraph
     database: Callable[[str], Database]
     has: Callable[[str], bool]
 
     def read(self, whole: bool = False) -> tuple[int, str]:
-        """Read what changed: how many facts did, and what could not be read. `whole` goes on until nothing is left."""
+        """Read what changed; return how many facts changed, and what failed. `whole` continues until nothing is
+        left.
+        """
         changed = 0
         for source in SOURCES:
             if not self.has(source.database):
@@ -115,21 +117,21 @@ class StatementReader(msgspec.Struct, frozen=True):
         return changed, ""
 
     def _read(self, source: StatementSource) -> tuple[int, bool]:
-        """Read the next rows of one source: how many facts changed, and whether there is more."""
+        """Read the next rows of one source; return how many facts changed, and whether there is more."""
         db = self.database(source.database)
         ((oldest, head),) = db.query("SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM outbox")
         seen, above = self._cursor(source)
         if seen == head and above < 0:
             return 0, False
-        if seen < oldest - 1 or seen > head:  # never read, or the file was replaced: it is read whole
+        if seen < oldest - 1 or seen > head:  # never read, or the file was replaced: a full read is needed
             seen, above = head, 0
         with self.graph.db.transaction(WAIT_MS):
             numbers, cursor = _next_rows(db, source, seen, above, head)
-            changed = sum(self._take_in(source, db, numbers))
+            changed = sum(self._read_rows(source, db, numbers))
             self._keep(source, cursor)
         return changed, cursor != (head, -1)
 
-    def _take_in(self, source: StatementSource, db: Database, numbers: Sequence[int]) -> Iterator[int]:
+    def _read_rows(self, source: StatementSource, db: Database, numbers: Sequence[int]) -> Iterator[int]:
         """Read these rows; what deleted ones stated is retired."""
         now = stamp(self.graph.clock.now())
         chosen = ", ".join(map(str, numbers))
@@ -156,7 +158,7 @@ class StatementReader(msgspec.Struct, frozen=True):
 def _next_rows(
     db: Database, source: StatementSource, seen: int, above: int, head: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """The rows to read, and the cursor after them: the last change read, and the last row of a source read whole."""
+    """Return the rows to read, and the cursor after them: the last change read, and the last row of a full read."""
     params = {"kind": source.name, "seen": seen, "above": above, "most": AT_ONCE}
     sql = "SELECT number, seq FROM outbox WHERE seq > :seen AND kind = :kind ORDER BY seq LIMIT :most"
     changes = db.query(sql, params)

@@ -17,7 +17,7 @@ MAX_SUBJECT_WORDS = 7
 _THEIRS = re.compile(r"(?:his|her|its|their|sein|seine|ihr|ihre)\b", re.I)
 OWNED = re.compile(f"{MINE.pattern}|{_THEIRS.pattern}", re.I)
 _HE = frozenset("he she it they er sie es".split())
-_BE = frozenset("is are was were ist sind war waren".split())  # a clause of its own is no subject
+_BE = frozenset("is are was were ist sind war waren".split())  # a clause is no subject
 _I = frozenset("i we ich wir".split())
 _NO_PART = re.compile(r"(?:your|yours|dein\w*|you|really|finally|usually|clearly|honestly|only|→|->)", re.I)
 _THE = frozenset("the der die das this dieser diese dieses".split())
@@ -32,42 +32,42 @@ CLASSES = frozenset("project team service repo app server host projekt team dien
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """Whom or what a clause is about: an entity, and the key when it is about something of it."""
+    """The subject of a clause: an entity, and the key if it is about a property."""
 
     entity: str
     key: str = ""
-    relative: str = ""  # the entity is known only by what it is to somebody: the owner's wife
+    relative: str = ""  # the entity is known only by a relation: the owner's wife
     owner: str = ""
-    implied: bool = False  # the owner is what the page is about, and not named
-    bare: bool = False  # a noun without an article: only typed values are read of it
+    implied: bool = False  # the owner is the page's subject, without being named
+    bare: bool = False  # a noun without an article: only typed values are read
 
 
 class SubjectReader:
-    """Parses subjects; remembers whom pronouns and relatives mean."""
+    """Parse subjects; remembers whom pronouns and relatives mean."""
 
     def __init__(self, user: str = "User", owner: str = "") -> None:
         self.user = user
-        self.owner = owner or user  # whose "our port" is: the project's, in its file
+        self.owner = owner or user  # the owner of "our port": the project, in its file
         self.about = ""  # what the heading names
-        self.last = ""  # whom a pronoun means
-        self.denied: Subject | None = None  # of what something was denied in the clause before
-        self.named: dict[tuple[str, str], str] = {}  # (owner, what to them) -> name
+        self.last = ""  # the referent of a pronoun
+        self.denied: Subject | None = None  # what the clause before denied
+        self.named: dict[tuple[str, str], str] = {}  # (owner, relation) -> name
         self.introduced: tuple[Triple, ...] = ()  # what a subject states itself: "my partner Joaquín"
 
     def owned(self, text: str) -> Subject | None:
-        """The owner and key that a text names: "Heidi's birthday", "my wife"; None if it names no owner."""
+        """Return the owner and key that a text names: "Heidi's birthday", "my wife"; None if it names no owner."""
         self.about = self.last = ""
         subject = self._subject(text)
         return subject if subject and subject.key and not subject.implied else None
 
     def introduction(self, text: str) -> tuple[tuple[Triple, ...], str]:
-        """What `My mother Graciela` says of a person, and their name; any other text as it is."""
+        """Return what `My mother Graciela` says about a person, and their name; any other text unchanged."""
         subject = self._subject(text) if MINE.match(text) else None
         named = subject and not subject.key and self.introduced
         return (self.introduced, subject.entity) if subject and named else ((), text)
 
     def compound(self, text: str) -> Subject | None:
-        """The owner in `Klassenlehrerin Mila`, `Package manager in ledgerline`, `Taschengeld von Jonah`."""
+        """Return the owner in `Klassenlehrerin Mila`, `Package manager in ledgerline`, `Taschengeld von Jonah`."""
         words = text.split()
         if match := re.match(
             r"(?P<key>[^\W\d_][\w -]{1,30}?) (?:of|for|in|at|von|für|der|bei) (?P<owner>.+)$", text
@@ -124,7 +124,7 @@ class SubjectReader:
         return self._other_subject(words, low, name)
 
     def _portrait(self, name: str, text: str) -> list[Triple]:
-        """What stands in parentheses after a name: another name, an age, what the person is to somebody."""
+        """Read the parentheses after a name: another name, an age, the person's relation to somebody."""
         found: list[Triple] = []
         for part in details_of(text):
             words = part.split()
@@ -201,14 +201,16 @@ class SubjectReader:
         return None
 
     def _attribute(self, text: str) -> Subject | None:
-        """ "Owner is Ravi": a property of what the page is about."""
+        """Read "Owner is Ravi": a property of the page's subject."""
         about = self.about or (self.owner if self.owner != self.user else "")
         if not about or fold(text) == fold(about) or not is_attribute(text):
             return None
         return Subject(about, text.casefold(), implied=True)
 
     def _possessive(self, owner: str, words: list[str], name: str) -> Subject | None:
-        """What belongs to an owner: a key, or a person by what they are to the owner, with their name if it follows."""
+        """Return what belongs to an owner: a key, or a person by their relation to the owner, with their name if it
+        follows.
+        """
         links, part = [], []
         for place, word in enumerate(words):
             part.append(word)
@@ -238,10 +240,10 @@ class SubjectReader:
         return Subject(entity, key, relative, owner)
 
     def _known(self, owner: str, relative: str) -> str:
-        """The name of an owner's relative, or what they are called without it: `wife`, `Robert's mother`."""
+        """Return the name of an owner's relative, or the relation without it: `wife`, `Robert's mother`."""
         own = self.named.get((fold(owner), fold(relative)))
         return own or (relative if owner in (self.user, self.owner) else f"{owner}'s {relative}")
 
     def _entity(self, subject: Subject) -> str:
-        """The entity that a clause is about when its subject is something of somebody: my sister, our runner."""
+        """Return the entity of a clause whose subject is something of somebody: my sister, our runner."""
         return self._known(subject.entity, subject.key) if subject.key else subject.entity

@@ -43,7 +43,7 @@ _RELATION = ("subject", "predicate", "object", "source", "valid_from", "valid_to
 def rows_of(
     facts: FactTable, relations: RelationTable, names: NameTable, everything: bool
 ) -> Iterator[dict[str, Any]]:
-    """Every alias, fact and relation, past ones too, as plain rows."""
+    """Yield every alias, fact and relation, past ones too, as plain rows."""
     for alias in names.aliases():
         yield {"type": "alias", "alias": alias.alias, "entity": alias.entity}
     for row in facts.every(everything):
@@ -52,7 +52,7 @@ def rows_of(
         yield {"type": "relation", **{name: getattr(relation.item, name) for name in _RELATION}}
 
 
-# A spreadsheet computes what begins like this; a quote before it makes it a text, and is taken off again on import.
+# Spreadsheets evaluate a cell with such a beginning; a quote before it makes it text, and import removes it.
 _FORMULA = regex(r"^'*[=+\-@\t\r]")
 
 
@@ -61,13 +61,13 @@ def _without_quote(begin: re.Match[str]) -> str:
 
 
 def as_jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One JSON object a line."""
+    """Yield one JSON object per line."""
     for row in rows:
         yield json_text(row)
 
 
 def as_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One row a line; relations use entity, key and value for subject, predicate and object."""
+    """Yield one row per line; relations use entity, key and value for subject, predicate and object."""
     yield ",".join(("type", *_FACT))
     for row in rows:
         if row["type"] == "relation":
@@ -81,7 +81,7 @@ def as_csv(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def as_mcp(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The official MCP memory server's file: entities with observations, and relations; current ones only."""
+    """Yield the official MCP memory server's file: entities with observations, and relations; current ones only."""
     entities: dict[str, dict[str, Any]] = {}
     relations = []
 
@@ -117,8 +117,8 @@ FORMS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
 # ---- import ----
 
 
-def given_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any] | str]:
-    """Facts, relations and aliases that a caller gives; who says so is never theirs to give, and is refused."""
+def caller_rows(*kinds: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any] | str]:
+    """Yield a caller's facts, relations and aliases; a row that sets its own provenance is refused."""
     for kind, given in zip(("fact", "relation", "alias"), kinds, strict=True):
         for row in given:
             if forged := sorted({"origin", "source"} & row.keys()):

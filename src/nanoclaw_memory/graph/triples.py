@@ -1,4 +1,4 @@
-"""What a line states: a fact, a relation or an alias, with the mark by which it is known again."""
+"""A fact, relation or alias that a line states, with a mark by which it is recognised later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ READER = 3  # version of the reader: marks before it had none
 
 
 class Triple(msgspec.Struct, frozen=True):
-    """What a line states: a fact (entity, key, value), a relation, or an alias (alias, empty, entity)."""
+    """A fact (entity, key, value), a relation, or an alias (alias, empty, entity)."""
 
     kind: str
     subject: str
@@ -21,15 +21,15 @@ class Triple(msgspec.Struct, frozen=True):
     importance: float = 0.5
     permanent: bool = False
     several: bool = False  # a fact beside other values of its key
-    single: bool = False  # a relation instead of other objects of its predicate
+    single: bool = False  # a relation that replaces other objects of its predicate
     line: int = 0
     origin: str = "owner"
     project: str = ""
-    rule: str = ""  # which way of reading made it
+    rule: str = ""  # the name of the rule that read it
 
     @property
     def mark(self) -> str:
-        """A key that is equal for triples that state the same in one origin's words, in whatever line."""
+        """Return a key that is equal for the same statement in one origin's words, on any line."""
         parts = [self.kind, fold(self.subject), slot_of(self.predicate), one_line(self.object).casefold()]
         parts += [self.origin] if self.origin != "owner" else []
         parts += [f"@{self.project}"] if self.project else []

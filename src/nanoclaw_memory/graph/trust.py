@@ -1,4 +1,6 @@
-"""How probable it is that a reading of a line is right; `training/facts.py` learns the weights from readings by eye."""
+"""Estimate the probability that a line was read correctly; `training/facts.py` trains the weights on checked
+readings.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from nanoclaw_memory.graph.keys import is_known_key
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name, is_name_token, typed, unmarked
 
-SURE = {"page": 0.5, "log": 0.5, "talk": 0.65}  # what is less probable is not stored
+SURE = {"page": 0.5, "log": 0.5, "talk": 0.65}  # less probable readings are not stored
 _MARK = re.compile(
     r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|\[(?!\[)[^\]]{1,60}\]\s+|\d{1,2}:\d{2}\s+)+"
 )  # bullet, tag, clock
@@ -26,14 +28,14 @@ _SMALL = frozenset(
 
 
 def probability(triple: Triple, line: str, before: str = "", kind: str = "page") -> float:
-    """How probable it is that a triple read from this line is right; `before` are the lines above it."""
+    """Return the probability that a triple was read correctly; `before` are the lines above it."""
     weights = _weights()
     total = weights["bias"] + sum(weights.get(name, 0.0) for name in features(triple, line, before, kind))
     return 1 / (1 + math.exp(-total))
 
 
 def features(triple: Triple, line: str, before: str = "", kind: str = "page") -> set[str]:
-    """What a reading looks like: its parts, what the line says beside them, and where it stands."""
+    """Return the features of a reading: its parts, the rest of the line, and the context."""
     text = unmarked(_MARK.sub("", line))
     subject, predicate, value = triple.subject, triple.predicate, triple.object
     own = _sentence_with(text, subject, value)
@@ -41,11 +43,13 @@ def features(triple: Triple, line: str, before: str = "", kind: str = "page") ->
     found |= {f"subject {one}" for one in _shape(subject)}
     found |= {f"value {one}" for one in _shape(value)}
     found |= {f"predicate {one}" for one in _predicate(predicate, own)}
-    found |= {f"{triple.kind} beside {one}" for one in _beside(own, triple)}
+    found |= {f"{triple.kind} beside {one}" for one in _context_features(own, triple)}
     rule = triple.rule or "property"
     found |= {f"rule {rule}", f"rule {rule} in {kind}"}
     found |= {
-        f"rule {rule} {one}" for one in (*_beside(own, triple), *_shape(value)) if not one.startswith("words")
+        f"rule {rule} {one}"
+        for one in (*_context_features(own, triple), *_shape(value))
+        if not one.startswith("words")
     }
     found |= {f"rule {rule} of {one}" for one in _shape(subject) if not one.startswith("words")}
     found |= {f"line {one}" for one in _marks(own)} | {
@@ -55,7 +59,7 @@ def features(triple: Triple, line: str, before: str = "", kind: str = "page") ->
 
 
 def _sentence_with(text: str, subject: str, value: str) -> str:
-    """The sentence that has the value, with the subject if one has both."""
+    """Return the sentence that has the value, with the subject if one has both."""
     parts = sentences(text)
     having = [part for part in parts if value.casefold() in part.casefold()]
     both = [part for part in having if subject.casefold() in part.casefold()]
@@ -110,8 +114,8 @@ def _predicate(predicate: str, own: str) -> Iterator[str]:
         yield "number"
 
 
-def _beside(own: str, triple: Triple) -> Iterator[str]:
-    """How a sentence goes on behind the value, begins before the subject, and what it says besides."""
+def _context_features(own: str, triple: Triple) -> Iterator[str]:
+    """Yield how a sentence continues after the value, begins before the subject, and what else it contains."""
     low = own.casefold()
     start, place = low.find(triple.subject.casefold()), low.rfind(triple.object.casefold())
     end = place + len(triple.object)

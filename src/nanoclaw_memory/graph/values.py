@@ -60,7 +60,7 @@ _TITLES = frozenset("dr. prof. mr. mrs. ms. st. fa. hr. fr. sr. jr. ing. mag.".s
 ARTICLES = frozenset(
     "the a an der die das den dem des ein eine einen einem einer this these our my his her its".split()
 )
-# Words that end a value: what follows says when, why or with what, and is no part of it.
+# Words that end a value: a time, reason or means follows, which is no part of it.
 ENDS = frozenset(
     "since for from in on at by with within until till when while because so but and or which who that as than "
     "after before now today currently these those anyway anymore again too instead via per if though although "
@@ -70,7 +70,7 @@ ENDS = frozenset(
     "toward towards near like except gegen durch über unter zwischen neben wegen während außer pro "
     "nightly daily weekly monthly hourly täglich wöchentlich monatlich morgens mittags abends nachts".split()
 )
-_LEAST_DIGITS = 6  # of a phone number
+_LEAST_DIGITS = 6  # minimal digits of a phone number
 ADDRESS = re.compile(
     r"\d+\w? (?:[A-Z][\w.'’-]* )+(?:St|Street|Ln|Lane|Rd|Road|Ave|Avenue|Way|Drive|Court|Ct|Place|Square|Close|"
     r"Terrace|Blvd|Row|Crescent)\b\.?|"
@@ -89,8 +89,8 @@ class TypedValue(msgspec.Struct, frozen=True):
     rest: str
 
     @property
-    def goes_on(self) -> bool:
-        """Whether a number is cut off from its unit, or a measure from what it is measured from: "3.85 percent"."""
+    def is_cut_off(self) -> bool:
+        """Return whether a number is cut off from its unit, or a measure from its reference: "3.85 percent"."""
         word = self.rest.split(" ")[0].casefold()
         if self.type == "measure":
             return word in ("from", "von", "to", "bis", "away", "entfernt")
@@ -98,7 +98,7 @@ class TypedValue(msgspec.Struct, frozen=True):
 
 
 def typed(text: str) -> TypedValue | None:
-    """The date, phone number, amount or other typed value that a text starts with."""
+    """Return the date, phone number, amount or other typed value that a text starts with."""
     for kind, pattern in _TYPES:
         if match := pattern.match(text):
             found = match.group().rstrip(" .,;(/-" if kind not in ("date", "url") else " ,;(")
@@ -111,7 +111,7 @@ def typed(text: str) -> TypedValue | None:
 
 
 def _is_phone(text: str) -> bool:
-    """Whether digits are a phone number: enough of them, and grouped, or with the prefix of one."""
+    """Return whether digits are a phone number: enough of them, and grouped, or with a dialling prefix."""
     if not re.match(r"[+(\d]", text) or re.search(r"[^\W\d]", text):
         return False
     grouped = " " in text or text.startswith(("+", "0")) or re.fullmatch(r"(?:\d{3}-)?\d{3}-\d{4}", text)
@@ -119,7 +119,7 @@ def _is_phone(text: str) -> bool:
 
 
 def inside(text: str, *types: str) -> str:
-    """The first value of one of these types anywhere in a text; empty if there is none."""
+    """Return the first value of one of these types anywhere in a text; empty if there is none."""
     for match in re.finditer(r"(?<![\w./:+-])(?=[+(#€$£\w])", text):
         found = typed(text[match.start() :])
         if found and found.type in types:
@@ -128,7 +128,7 @@ def inside(text: str, *types: str) -> str:
 
 
 def is_name_token(token: str) -> bool:
-    """Whether a word is written as a name: a capital, or an identifier such as `lint-bot`, `fly.io`, `k8s`."""
+    """Return whether a word is written as a name: a capital, or an identifier such as `lint-bot`, `fly.io`, `k8s`."""
     bare = token.strip("\"'“”„()[]<>,;:!?")
     if not bare or is_article(bare):
         return False
@@ -141,7 +141,7 @@ def is_name_token(token: str) -> bool:
 
 
 def is_name(text: str, most: int = 5) -> bool:
-    """One to five words written as a name, with particles and titles between."""
+    """Return whether a text is one to five words written as a name, with particles and titles between."""
     tokens = text.split()
     if not 1 <= len(tokens) <= most or any(token.endswith((",", ";", ":")) for token in tokens):
         return False
@@ -153,12 +153,12 @@ def is_name(text: str, most: int = 5) -> bool:
 
 
 def is_identifier(token: str) -> bool:
-    """Whether a word is a code of some kind: `0047-1182`, `B7710923`, `4482#`."""
+    """Return whether a word is a code: `0047-1182`, `B7710923`, `4482#`."""
     return any(c.isdigit() for c in token) and bool(re.fullmatch(r"[\w#*+./:&-]+", token))
 
 
 def name_at(text: str) -> tuple[str, str]:
-    """The name that a text starts with, and the text after it; empty if it starts with none."""
+    """Return the name that a text starts with, and the text after it; empty if it starts with none."""
     tokens = without_article(text).split(" ")
     taken: list[str] = []
     for place, token in enumerate(tokens):
@@ -166,7 +166,7 @@ def name_at(text: str) -> tuple[str, str]:
             taken and token in _PARTICLES and place + 1 < len(tokens) and is_name_token(tokens[place + 1])
         )
         number = taken and re.fullmatch(r"\d+[.,;)]?", token) and not _is_phone(" ".join(tokens[place:][:4]))
-        if not (is_name_token(token) or particle or number):
+        if not (is_name_token(token) or particle or number) or (taken and token.startswith("(")):
             break
         taken.append(token)
         if token[-1] in ",;:)!?" or (token[-1] == "." and not is_abbreviation(token)):
@@ -179,7 +179,7 @@ def name_at(text: str) -> tuple[str, str]:
 
 
 def is_abbreviation(token: str) -> bool:
-    """`Dr.`, `K.`, `z.B.`: the dot ends no sentence."""
+    """Return whether a word is `Dr.`, `K.`, `z.B.`: its dot ends no sentence."""
     low = token.casefold().lstrip("(")
     return (
         low in _TITLES
@@ -190,7 +190,7 @@ def is_abbreviation(token: str) -> bool:
 
 
 def is_article(word: str) -> bool:
-    """Whether a word is an article; `Des` with a capital is a name."""
+    """Return whether a word is an article; `Des` with a capital is a name."""
     return word in ARTICLES or (word.casefold() in ARTICLES and word not in ("Des", "Den", "Her", "Its"))
 
 
@@ -204,7 +204,7 @@ def without_preposition(text: str) -> str:
 
 
 def head_of(text: str) -> tuple[str, str]:
-    """The value that a text starts with, up to where it ends, and what stands after it."""
+    """Return the value that a text starts with, up to its end, and the text after it."""
     value = typed(text)
     if value and (not value.rest or value.rest[0] in ",;(–—" or value.rest.split(" ")[0].casefold() in ENDS):
         return value.text, value.rest.lstrip(",;")
@@ -213,7 +213,7 @@ def head_of(text: str) -> tuple[str, str]:
 
 
 def phrase_at(text: str, most: int = 6) -> tuple[str, str]:
-    """The noun phrase that a text starts with, without its article, and the rest; empty if it is too long."""
+    """Return the noun phrase that a text starts with, without its article, and the rest; empty if it is too long."""
     tokens = without_article(text).split()
     taken: list[str] = []
     for token in tokens:
@@ -237,6 +237,6 @@ _MARKUP = re.compile(r"(\*\*|__|`)(.+?)\1")
 
 
 def unmarked(text: str) -> str:
-    """A text on one line without Markdown's marks and without what is struck out."""
+    """Return a text on one line without Markdown's marks and without what is struck out."""
     text = _MARKUP.sub(r"\2", _STRUCK.sub("", text))
     return one_line(_LINK.sub(r"\1", _WIKI.sub(r"\1", text))).strip()

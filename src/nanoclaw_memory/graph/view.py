@@ -1,4 +1,4 @@
-"""The neighbourhood of an entity: as a tree for the terminal, as Mermaid, DOT or plain data."""
+"""The neighbourhood of an entity as a tree for the terminal, as Mermaid, DOT or plain data."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def neighbourhood(
 
 
 def as_tree(around: Neighbourhood) -> str:
-    """Facts below each entity, relations as branches."""
+    """Render facts below each entity, relations as branches."""
     lines = [_label(around, around.center)]
     _branch(around, around.center, "", {around.center}, lines)
     if around.truncated:
@@ -92,7 +92,7 @@ def _branch(around: Neighbourhood, name: str, indent: str, seen: set[str], lines
 
 
 def as_mermaid(around: Neighbourhood) -> str:
-    """A Mermaid flowchart."""
+    """Render a Mermaid flowchart."""
     ids = {name: f"n{number}" for number, name in enumerate(around.depths)}
     lines = ["graph LR"]
     for name, own in ids.items():
@@ -105,7 +105,7 @@ def as_mermaid(around: Neighbourhood) -> str:
 
 
 def as_dot(around: Neighbourhood) -> str:
-    """A Graphviz digraph."""
+    """Render a Graphviz digraph."""
     lines = ["digraph memory {", "  node [shape=box];"]
     for name in around.depths:
         body = "\\n".join(_quoted(text) for text in [_label(around, name), *_facts(around, name)])
@@ -117,7 +117,7 @@ def as_dot(around: Neighbourhood) -> str:
 
 
 def as_data(around: Neighbourhood) -> dict[str, Any]:
-    """Plain data: nodes with their facts, and edges."""
+    """Return plain data: nodes with their facts, and edges."""
     return {
         "center": _label(around, around.center),
         "nodes": [
@@ -145,7 +145,7 @@ def as_data(around: Neighbourhood) -> dict[str, Any]:
 
 
 def as_json(around: Neighbourhood) -> str:
-    """The plain data as JSON text."""
+    """Return the plain data as JSON text."""
     return json.dumps(as_data(around), ensure_ascii=False, indent=2)
 
 
@@ -161,7 +161,7 @@ def _facts(around: Neighbourhood, name: str) -> list[str]:
 
 
 def _marked(text: str, item: Fact | Relation) -> str:
-    """A statement with who made it, unless the owner did."""
+    """Return a statement with its author, unless that is the owner."""
     mark = stated_by(item.origin)
     return f"{text} ({mark})" if mark else text
 

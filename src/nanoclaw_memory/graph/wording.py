@@ -1,12 +1,12 @@
-"""Words of English and German that sentences are read by: verbs of lasting states, relatives, doubt, denial, past."""
+"""English and German vocabulary for reading sentences: verbs of lasting states, relatives, doubt, denial, past."""
 
 from __future__ import annotations
 
 import re
 
-# Verbs that state something lasting: forms, predicate or key, and what follows them; `=`: the verb itself.
-# `names` relations to what is named; `port`, `money`, `date`, `size`, `time` a typed value; `phrase` a short value;
-# `alias` another name; `habit` what a person or thing does as a rule, read only on pages: in a log it is an event.
+# Verbs that state something lasting: forms, predicate or key, and what follows them; `=`: the verb itself. `names`
+# relations to a named entity; `port`, `money`, `date`, `size`, `time` a typed value; `phrase` a short value; `alias`
+# another name; `habit` what a person or thing does regularly, read only on pages: in a log it is an event.
 _VERBS = """
 lives in, live in, lives at, resides in | = | names
 has lived in, have lived in | lives in | names
@@ -171,7 +171,7 @@ KIN = frozenset(
     "oma opa großmutter großvater omi opi enkel enkelin patenkind patensohn schwager schwägerin nachbar nachbarin "
     "mitbewohner mitbewohnerin".split()
 )
-# Of these a person has one at a time.
+# Relatives of whom a person has one at a time.
 UNIQUE = frozenset(
     "mother mom mum mama mummy father dad papa daddy wife husband spouse partner girlfriend boyfriend fiance fiancé "
     "fiancée mutter mami mutti vater vati papi frau ehefrau mann ehemann partnerin lebensgefährte lebensgefährtin "
@@ -223,7 +223,7 @@ _NO_ROLES = frozenset(
 
 
 def is_kin(word: str) -> bool:
-    """Whether a noun names a relative or close person; compounds too: `Patentante`, `Schwiegermutter`."""
+    """Return whether a noun names a relative or close person; compounds too: `Patentante`, `Schwiegermutter`."""
     low = word.casefold().split(" ")[-1]
     return low in KIN or (word[:1].isupper() and len(low) > 6 and low.endswith(_GERMAN_KIN))
 
@@ -234,7 +234,7 @@ def is_pet(word: str) -> bool:
 
 
 def is_role(word: str) -> bool:
-    """Whether a noun names what a person is for somebody: boss, dentist, Klassenlehrerin."""
+    """Return whether a noun names a person's function for somebody: boss, dentist, Klassenlehrerin."""
     low = word.casefold().split(" ")[-1].strip(".")
     if low in _NO_ROLES or len(low) < 2:
         return False
@@ -247,13 +247,13 @@ def is_role(word: str) -> bool:
 
 
 def is_known_role(word: str) -> bool:
-    """Whether a noun surely names a person or animal: a listed word, or a German one that ends as only roles do."""
+    """Return whether a noun certainly names a person or animal: a listed word, or a German one with a role's ending."""
     low = word.casefold().split(" ")[-1].strip(".")
     return low in _ROLES or is_kin(word) or is_pet(word) or (word[:1].isupper() and is_role(word))
 
 
 def is_somebody(word: str) -> bool:
-    """Whether a noun names a person or animal by what it is to somebody."""
+    """Return whether a noun names a person or animal by its relation to somebody."""
     return is_kin(word) or is_pet(word) or is_role(word)
 
 
@@ -261,7 +261,7 @@ _GERMAN_KIN = tuple(
     "mutter vater tante onkel schwester bruder kind sohn tochter freund freundin oma opa cousine".split()
 )
 
-# ---- what may not be read as a statement of what is ----
+# ---- sentences that state no present fact ----
 
 SUBORDINATE = re.compile(
     r"(?:when|whenever|once|as soon as|after|before|while|until|because|since when|sobald|während|nachdem|bevor|als|"
@@ -301,7 +301,7 @@ PAST = re.compile(
     r"wurde|wurden|als kind)\b",
     re.I,
 )
-BORN = re.compile(r"\b(?:born|geboren)\b", re.I)  # in the past, and it holds
+BORN = re.compile(r"\b(?:born|geboren)\b", re.I)  # past tense, but it still holds
 # "15 March, not 14 March": the denied part does not belong to the value.
 _CUT = re.compile(
     r"(?<=\S)(?:\s*[,;—–]\s*|\s+-\s+|\s+\()(?:and |but |und )?"
@@ -316,7 +316,7 @@ MODALS = frozenset(
     "has have had been wird wurde must can cannot may might shall should could would muss "
     "müssen kann können darf soll sollen".split()
 )
-# Words that no name of an entity and no value begins with.
+# Words with which no entity's name and no value begins.
 NO_NOUN = re.compile(
     r"(?:in|im|am|an|auf|bei|beim|zu|zum|zur|vom|aus|seit|für|mit|ohne|at|on|for|from|with|by|to|as|every|each|all|"
     r"both|some|any|no|none|most|jede[rsn]?|alle[rsn]?|beide|manche|keine?r?|kaum|always|never|immer|nie|often|oft) \w",
@@ -352,7 +352,7 @@ NO_ENTITY = frozenset(
 )
 
 
-# Words before what somebody has to say: "ok so", "by the way,", "remember that".
+# Words before a statement: "ok so", "by the way,", "remember that".
 _OPENING = re.compile(
     r"^(?:(?:(?:ok(?:ay)?|so|well|oh|ah|hey|hi|hello|yes|yeah|yep|no|nope|right|and|also|actually|btw|fyi|ps|sure|"
     r"by the way|just so you know|for the record|one more thing|quick note|heads up|in case you need it|"
@@ -364,12 +364,12 @@ _OPENING = re.compile(
 
 
 def without_opening(text: str) -> str:
-    """What somebody says, without the words that only begin it."""
+    """Return a message without the words that only introduce it."""
     return _OPENING.sub("", text)
 
 
 def expanded(text: str) -> str:
-    """`she's` as `she is`: a possessive of a name stays."""
+    """Return `she's` as `she is`; a possessive of a name stays."""
     for pattern, whole in _CONTRACTIONS:
         text = pattern.sub(whole, text)
     return text
@@ -392,7 +392,9 @@ def _verbs() -> dict[str, list[tuple[str, str]]]:
 
 
 def _third_person(form: str, forms: list[str]) -> str:
-    """`live in` as `lives in`, `wohne in` as `wohnt in`: what I say of me is asked for like what I say of others."""
+    """Return `live in` as `lives in`, `wohne in` as `wohnt in`: first-person statements are stored like those about
+    others.
+    """
     verb, space, rest = form.partition(" ")
     german = [f"{verb}t", f"{verb[:-1]}t"] if verb.endswith("e") else [f"{verb[:-2]}t"] * verb.endswith("en")
     others = (f"{one}{space}{rest}" for one in (f"{verb}s", *german))

@@ -74,7 +74,7 @@ class _Interval(Protocol):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where a new value comes in a key's history: the ids it retires, and what follows it."""
+    """The place of a new value in a key's history: the ids it retires, and the value after it."""
 
     retires: tuple[int, ...] = ()
     until: str | None = None
@@ -82,7 +82,7 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def position(values: Sequence[_Interval], start: str, by: str = "owner") -> Position:
-    """The position of a value that is valid from `start`: nobody less trusted ends what another stated."""
+    """Return the position of a value that is valid from `start`: nobody less trusted ends what another stated."""
     own = trust(by)
     valid = (v for v in values if v.valid_from <= start and (not v.valid_to or v.valid_to > start))
     current = tuple(v.id for v in valid if trust(v.origin) >= own)
@@ -92,7 +92,7 @@ def position(values: Sequence[_Interval], start: str, by: str = "owner") -> Posi
 
 
 class GraphWriter:
-    """Writes to one graph; every method is one transaction."""
+    """Write to one graph; every method is one transaction."""
 
     def __init__(
         self,
@@ -170,9 +170,9 @@ class GraphWriter:
     def _same_fact(
         self, history: list[FactRow], wanted: str, start: str, several: bool, by: str
     ) -> FactRow | None:
-        """The entry with this value that is valid at `start`, or is the next to be.
+        """Return the entry with this value that is valid at `start`, or is the next to be.
 
-        Of several values none follows another: the one valid now is the same from an earlier day on.
+        Several values do not follow one another: one that is valid now is the same from an earlier day on.
         """
         equal = [entry for entry in history if digest(entry.item.value) == wanted]
         equal.sort(key=lambda entry: trust(entry.item.origin))
@@ -195,7 +195,7 @@ class GraphWriter:
         return done
 
     def category(self, category: str) -> str:
-        """The category in the settings' spelling; an unknown one is refused."""
+        """Return the category in the settings' spelling; an unknown one is refused."""
         wanted = one_line(category).casefold() or "fact"
         allowed = {name.casefold(): name for name in self.settings.categories}
         if allowed and wanted not in allowed and wanted != "fact":
@@ -206,7 +206,7 @@ class GraphWriter:
         return allowed.get(wanted, wanted)
 
     def known_category(self, category: str) -> str:
-        """The category when the settings allow it, else the default one."""
+        """Return the category if the settings allow it, else the default one."""
         allowed = {name.casefold() for name in self.settings.categories}
         return category if not allowed or category.casefold() in allowed else ""
 
@@ -262,7 +262,7 @@ class GraphWriter:
         return next((e for e in same if not e.item.valid_to or e.item.valid_to > start), None)
 
     def alias(self, alias: str, entity: str, origin: Origin) -> bool:
-        """Give an entity another name; False when it had it."""
+        """Add another name of an entity; return False if it had it."""
         other, target = checked_name(alias, "alias"), checked_name(entity, "entity")
         if fold(other) == fold(target):
             raise InvalidValue(f"{alias!r} is the entity's own name", "give another name of it")
@@ -276,7 +276,7 @@ class GraphWriter:
     def _resolve(
         self, row: dict[str, Any], ends: Sequence[str], parts: Sequence[str], origin: Origin
     ) -> dict[str, tuple[str, ...]]:
-        """Store entities under their own names; returns all names of each. What that discloses is checked again."""
+        """Store entities under their canonical names; return all names of each. What that reveals is checked again."""
         given = [row[end] for end in ends]
         names = {}
         for end in ends:
@@ -286,7 +286,7 @@ class GraphWriter:
         return names
 
     def _refuse_attack(self, origin: Origin, *parts: str) -> None:
-        """Refuse names and a value that are, alone or in a row, a command to whoever reads them.
+        """Refuse names and a value that are, alone or in a row, a command to their reader.
 
         A person may add it all the same.
         """
@@ -327,7 +327,7 @@ class GraphWriter:
         start: str,
         row: Mapping[str, Any],
     ) -> Upserted:
-        """Make a stored row valid from `start` on instead of those that it retires; the most trusted is its author."""
+        """Make a stored row valid from `start` on instead of those that it retires; the most trusted author is kept."""
         retired, origin = tuple(other for other in where.retires if other != same.item.id), row["origin"]
         for other in retired:
             table.retire(other, start, same.item.id)
@@ -335,7 +335,7 @@ class GraphWriter:
             table.set(same.item.id, valid_from=start)
         if rank(origin) < rank(same.item.origin):
             table.set(same.item.id, origin=origin)
-        # What is said again outside of projects belongs to none; lines may have been read before they had one.
+        # A statement repeated outside of projects belongs to none; lines may have been read before they had one.
         if same.item.project != row["project"] and (not row["project"] or same.item.source == row["source"]):
             table.set(same.item.id, project=row["project"])
         return Upserted(same.item.id, retired, created=False)
@@ -367,7 +367,7 @@ class GraphWriter:
             return self.intake.unreject(names, slot_of(checked_name(key, "key")), checked_value(value))
 
     def outdated(self, text: str, start: str) -> bool:
-        """Whether a line from `start` states what was replaced or rejected since, and nothing that is valid."""
+        """Return whether a line from `start` states what was replaced or rejected since, and nothing that is valid."""
         stated = [s for s in extract(f"- {text}", FileRules()) if s.kind != "alias" and not s.several]
         if stated:
             return any(self._replaced(s.kind, s.subject, s.predicate, s.object) for s in stated)
@@ -379,7 +379,7 @@ class GraphWriter:
         )
 
     def _replaced(self, kind: str, entity: str, key: str, value: str) -> bool:
-        """Whether a value was stored once and is valid no more, or was rejected."""
+        """Return whether a value was stored once and is no longer valid, or was rejected."""
         names, slot, wanted = self._entity(entity)[0], slot_of(key), digest(value)
         if self.intake.rejects(names, slot, value):
             return True
@@ -390,10 +390,10 @@ class GraphWriter:
         return bool(ends) and all(end and end <= self._now() for end in ends)
 
     def _entity(self, label: str, shared: bool = False, by: str = "owner") -> tuple[tuple[str, ...], str]:
-        """All names of an entity, and the one it is stored under: the entity that an unambiguous alias means.
+        """Return all names of an entity, and the one it is stored under: the entity that an unambiguous alias means.
 
-        What shared scopes may see is not stored under a name that only a private alias leads to, and what somebody
-        trusted states not under one that only others gave.
+        Statements that shared scopes may see are not stored under a name that only a private alias leads to, and
+        those of a trusted author not under one that only others introduced.
         """
         name = fold(label)
         table = NameTable(self.db, self.names.sees_all and not shared, trusted=by not in FOREIGN)
@@ -407,7 +407,7 @@ class GraphWriter:
 
 
 def checked_name(text: str, what: str) -> str:
-    """A name of reasonable length on one line; an empty one is refused."""
+    """Return a name of reasonable length on one line; an empty one is refused."""
     plain = one_line(_encodable(text))
     if not plain:
         raise InvalidValue(f"the {what} is empty", f"name the {what}, as in: graph add Keystone port 3000")
@@ -419,7 +419,7 @@ def checked_name(text: str, what: str) -> str:
 
 
 def checked_value(value: str) -> str:
-    """A value of reasonable length; an empty one is refused."""
+    """Return a value of reasonable length; an empty one is refused."""
     plain = _encodable(value).strip()
     if not one_line(plain):
         raise InvalidValue("the value is empty", "say a value, as in: graph add Keystone port 3000")

@@ -26,7 +26,7 @@ GRACE_SECONDS = 2.0
 PLACEHOLDERS = ("{prompt}", "{group}", "{session}", "{task}")
 
 
-class Ended(msgspec.Struct, frozen=True):
+class CommandResult(msgspec.Struct, frozen=True):
     """How a command ended."""
 
     code: int
@@ -38,9 +38,9 @@ class Ended(msgspec.Struct, frozen=True):
 def command_runner(
     template: str, timeout: float, place: Callable[[str], AgentPlace], stopping: Event | None = None
 ) -> Runner:
-    """A runner that starts a command for each task; `{prompt}` and the other places are filled in whole.
+    """Return a runner that starts a command for each task; placeholders such as `{prompt}` are replaced whole.
 
-    Once `stopping` is set, running commands are ended.
+    Once `stopping` is set, running commands are terminated.
     """
     stop = stopping or Event()
     parts = _parts(template)
@@ -48,7 +48,7 @@ def command_runner(
         raise InvalidValue(f"a time limit of {timeout} s is refused", "give 1 to 86400 seconds")
 
     def run(task: Task, session: str) -> str:
-        # No option of the command: a prompt never begins with a hyphen.
+        # Not an option of the command: a prompt never begins with a hyphen.
         prompt = f" {task.prompt}" if task.prompt.startswith("-") else task.prompt
         values = {"{prompt}": prompt, "{group}": task.group, "{session}": session, "{task}": task.id}
         arguments = [_filled(part, values) for part in parts]
@@ -61,8 +61,8 @@ def command_runner(
 
 def run_command(
     arguments: list[str], directory: Path, environment: Mapping[str, str], timeout: float, stopping: Event
-) -> Ended:
-    """Run to the end, the time limit or the output limit; the whole process group is gone afterwards."""
+) -> CommandResult:
+    """Run to the end, the time limit or the output limit; afterwards the whole process group is gone."""
     try:
         process = subprocess.Popen(
             arguments,
@@ -80,11 +80,11 @@ def run_command(
     finally:
         _stop(process)
     text = kept.decode("utf-8", "replace").strip()
-    return Ended(process.returncode, text, state == "timeout", state == "flood")
+    return CommandResult(process.returncode, text, state == "timeout", state == "flood")
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, stopping: Event) -> tuple[bytes, str]:
-    """What the command wrote, cut to the limit, and why reading ended: end, timeout or flood."""
+    """Return the command's output, cut to the limit, and why reading ended: end, timeout or flood."""
     assert process.stdout is not None
     kept, total = b"", 0
     with selectors.DefaultSelector() as selector:
@@ -110,7 +110,7 @@ def _read(process: subprocess.Popen[bytes], deadline: float, stopping: Event) ->
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the command and everything it started, kindly first."""
+    """Terminate the command and everything it started, first by SIGTERM."""
     with suppress(ProcessLookupError, PermissionError):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGTERM)
@@ -122,7 +122,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _judged(ended: Ended, timeout: float) -> str:
+def _judged(ended: CommandResult, timeout: float) -> str:
     if ended.timed_out:
         raise TaskFailed(f"stopped after {timeout:g} s", ended.output)
     if ended.flooded:
@@ -146,5 +146,5 @@ def _parts(template: str) -> list[str]:
 
 
 def _filled(part: str, values: Mapping[str, str]) -> str:
-    """One argument with its places filled in one pass: a prompt that contains `{group}` stays as it is."""
+    """Fill an argument's placeholders in one pass: a prompt that contains `{group}` stays as it is."""
     return re.sub(r"\{(?:prompt|group|session|task)\}", lambda match: values[match[0]], part)

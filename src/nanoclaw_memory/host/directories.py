@@ -1,4 +1,4 @@
-"""Directories of a chat's group: its workspace, its agent's HOME, its IPC directory, none outside its own."""
+"""The directories of a chat's group: its workspace, its agent's HOME, its IPC directory, none outside its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.workspace.paths import Home, agent_home, check_group
 from nanoclaw_memory.workspace.starter import initialise
 
 RESERVED = ("global", "shared")
-# What an agent on the Claude SDK needs: teams, CLAUDE.md of added directories, its own memory left on.
+# What an agent on the Claude SDK needs: teams, CLAUDE.md of added directories, its own memory enabled.
 AGENT_ENVIRONMENT = {
     "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
@@ -27,7 +27,7 @@ AGENT_ENVIRONMENT = {
 
 
 def ipc_directory(home: Home, group: str) -> Path:
-    """Where a group's agent and the host leave files for each other."""
+    """Return where a group's agent and the host exchange files."""
     return home.root / "data" / "ipc" / check_group(group)
 
 
@@ -54,7 +54,7 @@ def check_registration(group: ChatGroup, present: Iterable[ChatGroup]) -> None:
 
 
 def create_group(home: Home, group: ChatGroup, today: date) -> None:
-    """Make a group's directory with its starter files and CLAUDE.md; what exists is kept."""
+    """Create a group's directory with its starter files and CLAUDE.md; existing ones are kept."""
     initialise(home, group.folder, today)
     create_text(home.group_root(group.folder) / "CLAUDE.md", f"# {one_line(group.name)}\n")
 
@@ -62,7 +62,7 @@ def create_group(home: Home, group: ChatGroup, today: date) -> None:
 def place_of(
     home: Home, group: str, session_id: str, container_config: dict[str, Any] | None = None
 ) -> AgentPlace:
-    """Make ready where a group's agent runs; its settings are completed, never overwritten."""
+    """Prepare the directories of a group's agent; its settings are completed, never overwritten."""
     directory = home.group_root(group)
     if group != MAIN_GROUP and (directory.is_symlink() or not directory.is_dir()):
         raise PathRefused(f"the group {group!r} has no directory of its own", "register it first")
@@ -94,7 +94,7 @@ def _environment(home: Home, group: str, own: Path, session_id: str) -> dict[str
 
 
 def _own_directory(folder: Path, base: Path) -> None:
-    """Make a directory below `base`; an agent that put a link in its place gets an error, not a way out."""
+    """Create a directory below `base`; if an agent put a link in its place, raise an error instead of following it."""
     private.make_folder(folder)
     if folder.resolve() != base.resolve() / folder.relative_to(base):
         raise PathRefused(f"{folder} is a link that leaves the group", "replace it by a directory")

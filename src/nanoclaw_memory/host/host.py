@@ -1,4 +1,4 @@
-"""Host: the operational state of a bot that outlives a restart: chats, replies, groups, sessions, tasks."""
+"""Host: the operational state of a bot that survives a restart: chats, replies, groups, sessions, tasks."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Host:
             intake.close()
 
     def intake(self, group: str) -> Intake:
-        """What a group lets in; one group's forgotten texts are not another's."""
+        """Return a group's intake; each group has its own tombstones."""
         if group not in self._intakes:
             self._intakes[group] = self._open_intake(group)
         return self._intakes[group]
@@ -112,14 +112,14 @@ class Host:
     def store_message(
         self, id: str, chat_jid: str, content: str, timestamp: str | datetime, **details: Any
     ) -> bool:
-        """Store a message; False when this chat has one with the same id already: the first one stays.
+        """Store a message; return False if this chat has one with the same id, which is kept.
 
         `details` are sender, sender_name, is_from_me and is_bot_message.
         """
         return self.store_messages([message_from(id, chat_jid, content, timestamp, **details)]) == 1
 
     def store_messages(self, messages: Iterable[Message]) -> int:
-        """Store checked messages in one transaction; returns how many were new.
+        """Store checked messages in one transaction; return how many were new.
 
         What a person asked the chat's group to forget is stored as `[forgotten]`.
         """
@@ -128,7 +128,7 @@ class Host:
         given = [self._unforgotten(message) for message in messages]
         active: dict[str, str] = {}
         for message in given:
-            # A sender's clock that runs ahead must not keep a chat at the top for ever.
+            # A sender's clock that is ahead must not keep a chat at the top for ever.
             known = active.get(message.chat_jid, "")
             active[message.chat_jid] = max(known, min(message.timestamp, now))
         with self.database.transaction():
@@ -144,7 +144,7 @@ class Host:
         channel: str = "",
         is_group: bool | None = None,
     ) -> None:
-        """Note a chat's activity without any content."""
+        """Record a chat's activity without any content."""
         self._refresh()
         at = min(checked_time(timestamp), stamp(self.clock.now()))
         shown = self.intake(self._group_of(jid)).unforgotten(encodable(name)[:512], "chat").text
@@ -152,36 +152,36 @@ class Host:
             self._messages.put_chat(Chat(checked_name("chat id", jid), shown, at, channel, is_group))
 
     def chats(self) -> list[Chat]:
-        """All chats, the most recently active first."""
+        """Return all chats, the most recently active first."""
         return self._messages.chats()
 
     def new_messages_since(
         self, cursor: int, chats: Iterable[str] | None = None, limit: int = MAX_POLL
     ) -> tuple[list[Message], int]:
-        """The messages after `cursor` as they arrived, and the cursor to ask with next; 0 is the start."""
+        """Return the messages after `cursor` in order of arrival, and the cursor for the next call; 0 is the start."""
         jids = None if chats is None else list(chats)
         found = self._messages.since(cursor, limit, jids)
         return found, found[-1].arrival if found else cursor
 
     def history(self, chat_jid: str, limit: int = 50) -> list[Message]:
-        """The newest messages of a chat, in order, the agent's own included."""
+        """Return the newest messages of a chat, in order, the agent's own included."""
         return self._messages.of_chat(chat_jid, 0, self._messages.last_arrival(), limit)
 
     # ---- answers ----
 
     def poll(self) -> list[ChatGroup]:
-        """The groups that wait for an answer, the longest waiting first."""
+        """Return the groups that wait for an answer, the longest waiting first."""
         self._refresh()
         self._router.poll(self._registered)
         due = [jid for jid, _, _ in self._messages.due()]
         return [self._registered[jid] for jid in due if jid in self._registered]
 
     def batch(self, group: ChatGroup) -> Batch | None:
-        """What a group's chat asks; the same again until it is answered."""
+        """Return what a group's chat asks; the same again until it is answered."""
         return self._router.batch(group, self.session_of(group.folder))
 
     def answer(self, batch: Batch, text: str, session_id: str = "") -> Reply | None:
-        """Store the answer, the session and the cursor in one step; None when it was answered already."""
+        """Store the answer, the session and the cursor in one step; return None if it was answered already."""
         if session_id:
             _checked_session(session_id)
         reply = self._router.answer(batch, text, session_id)
@@ -208,28 +208,28 @@ class Host:
         return reply
 
     def outbox(self) -> list[Reply]:
-        """Replies that no channel has confirmed yet, oldest first; send each, then call `delivered`."""
+        """Return replies that no channel has confirmed yet, oldest first; send each, then call `delivered`."""
         return [reply for reply, _, _ in self._messages.replies("delivered")]
 
     def delivered(self, reply: Reply) -> bool:
-        """Note that a reply has reached its chat."""
+        """Record that a reply has reached its chat."""
         with self.database.transaction():
             return self._messages.mark_reply(reply.id, "delivered", stamp(self.clock.now()))
 
     def remember(self) -> int:
-        """Hand answered exchanges to `on_exchange`; without one they wait for a host that has one."""
+        """Pass answered exchanges to `on_exchange`; without one they wait for a host that has one."""
         return self._router.remember(self.on_exchange) if self.on_exchange else 0
 
     # ---- groups ----
 
     @property
     def groups(self) -> dict[str, ChatGroup]:
-        """The registered groups by chat."""
+        """Return the registered groups by chat."""
         self._refresh()
         return dict(self._registered)
 
     def group(self, folder: str) -> ChatGroup:
-        """The registered group of a folder."""
+        """Return the registered group of a folder."""
         for group in self.groups.values():
             if group.folder == folder:
                 return group
@@ -246,9 +246,9 @@ class Host:
         requires_trigger: bool = True,
         container_config: dict[str, Any] | None = None,
     ) -> ChatGroup:
-        """Give a chat an agent of its own, with its own directory; registering it again changes its row.
+        """Give a chat an agent with its own directory; registering it again changes its row.
 
-        `container_config` is kept for the host that runs the agent; None leaves what there is.
+        `container_config` is stored for the host that runs the agent; None leaves it unchanged.
         """
         known = self.groups.get(jid)
         added_at = known.added_at if known else stamp(self.clock.now())
@@ -264,7 +264,7 @@ class Host:
             container_config=config,
         )
         directories.check_registration(group, self._registered.values())
-        for listed in dict.fromkeys((folder, MAIN_GROUP)):  # the main group keeps the names of all
+        for listed in dict.fromkeys((folder, MAIN_GROUP)):  # the main group stores the names of all
             self.intake(listed).refuse(jid, shown, folder, trigger_pattern)
         directories.create_group(self.home, group, self.clock.now().date())
         with self.database.transaction():
@@ -275,14 +275,14 @@ class Host:
         return group
 
     def unregister_group(self, jid: str) -> bool:
-        """Take a chat's agent away; its directory, messages and session stay."""
+        """Remove a chat's agent; its directory, messages and session stay."""
         with self.database.transaction():
             removed = self._groups.remove(jid)
         self._registered.pop(jid, None)
         return removed
 
     def place(self, folder: str) -> AgentPlace:
-        """Make ready where a group's agent runs: directory, HOME with settings, IPC, environment."""
+        """Prepare where a group's agent runs: directory, HOME with settings, IPC, environment."""
         return self._place(folder, self.session_of(folder), self.groups.values())
 
     def _place(self, folder: str, session_id: str, registered: Iterable[ChatGroup]) -> AgentPlace:
@@ -295,13 +295,14 @@ class Host:
         return directories.place_of(self.home, folder, session_id, config)
 
     def drain_ipc(self) -> list[str]:
-        """Carry out what agents ask by files in their IPC directories; returns what was refused and why."""
+        """Carry out the agents' requests in their IPC directories; return what was refused and why."""
         from nanoclaw_memory.host.ipc import drain
 
         return drain(self)
 
     def scope(self, group: ChatGroup, session_id: str = "") -> Scope:
-        """The scope of a group's agent, in its current session or another; private only in a chat with one person.
+        """Return the scope of a group's agent in its current or another session; private only in a chat with one
+        person.
 
         The main group's chat is the owner's own, unless the channel says that it is one of several people.
         """
@@ -314,7 +315,7 @@ class Host:
     # ---- sessions ----
 
     def set_session(self, folder: str, session_id: str) -> None:
-        """Point a group to the session that its next run resumes."""
+        """Set the session that a group's next run resumes."""
         check_group(folder)
         _checked_session(session_id)
         with self.database.transaction():
@@ -322,26 +323,26 @@ class Host:
         self._sessions[folder] = session_id
 
     def clear_session(self, folder: str) -> bool:
-        """Let a group's next run start afresh."""
+        """Make a group's next run start a new session."""
         with self.database.transaction():
             removed = self._groups.remove_session(folder)
         self._sessions.pop(folder, None)
         return removed
 
     def session_of(self, folder: str) -> str:
-        """The session that a group resumes; empty for none."""
+        """Return the session that a group resumes; empty for none."""
         self._refresh()
         return self._sessions.get(folder, "")
 
     def all_sessions(self) -> dict[str, str]:
-        """The session of every group that has one."""
+        """Return the session of every group that has one."""
         self._refresh()
         return dict(self._sessions)
 
     # ---- tasks ----
 
     def tasks(self, actor: str = MAIN_GROUP) -> Tasks:
-        """The tasks that a group may see and change; the main group's are all."""
+        """Return the tasks that a group may see and change; the main group sees all."""
         locks = self.database.path.parent / "runs"
         return Tasks(
             TaskTable(self.database),
@@ -353,9 +354,9 @@ class Host:
         )
 
     def run_commands(self, tasks: Tasks, command: str, timeout: float) -> list[TaskRun]:
-        """Run a group's due tasks as commands; interrupted, it leaves none of them running.
+        """Run a group's due tasks as commands; if interrupted, it leaves none of them running.
 
-        What a task has to say goes to its chat.
+        A task's output goes to its chat.
         """
         from nanoclaw_memory.host.command import command_runner
 
@@ -373,7 +374,7 @@ class Host:
         return runs
 
     def say_result(self, task: Task, run: TaskRun) -> Reply | None:
-        """Put what a task said into its chat's outbox, once; None for a failure, for silence and without a chat."""
+        """Put a task's output into its chat's outbox, once; return None for a failure, no output, and no chat."""
         text = run.result.strip()
         chats = [group for group in self.groups.values() if group.folder == task.group]
         group = self.groups.get(task.chat_jid) or next(iter(chats), None)
@@ -384,7 +385,7 @@ class Host:
     # ---- inside ----
 
     def _group_of(self, jid: str) -> str:
-        """The group whose chat it is; what belongs to no group is the main one's."""
+        """Return the group of a chat; chats of no group belong to the main one."""
         group = self._registered.get(jid)
         return group.folder if group else MAIN_GROUP
 

@@ -33,9 +33,10 @@ MAX_FILES = 100  # of a group at a time, so that one group with many does not de
 
 
 def drain(host: Host) -> list[str]:
-    """Carry out the requests of all groups' agents; returns what was refused and why."""
+    """Carry out the requests of all groups' agents; return what was refused and why."""
     groups = list(host.groups.values())
-    if all(group.folder != MAIN_GROUP for group in groups):  # it administers, with or without a chat
+    # it administers the others, with or without a chat
+    if all(group.folder != MAIN_GROUP for group in groups):
         groups.append(ChatGroup("", MAIN_GROUP, MAIN_GROUP, "", ""))
     return [problem for group in groups for problem in _drain_group(host, group)]
 
@@ -99,7 +100,7 @@ def _do(host: Host, group: ChatGroup, request: dict[str, Any], mark: str) -> Non
 
 
 def _target(host: Host, group: ChatGroup, jid: str, kind: str) -> ChatGroup:
-    """The group that a request is for: the asking one, or for the main group any."""
+    """Return the group that a request is for: the requesting one, or for the main group any."""
     target = host.groups.get(jid) if jid else group
     if target is group and not group.jid and kind == "message":
         raise InvalidValue("the main group has no chat", "name one: chatJid")

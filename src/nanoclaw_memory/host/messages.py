@@ -31,7 +31,7 @@ def message_from(
     is_from_me: bool = False,
     is_bot_message: bool = False,
 ) -> Message:
-    """A valid message, or InvalidValue that names what is wrong with it."""
+    """Return a valid message, or raise InvalidValue that names what is wrong with it."""
     if not isinstance(content, str):  # channels send null for a picture without words
         raise InvalidValue(
             f"message {str(id)[:80]!r} has no text", "give its text, or a note such as [image]"
@@ -56,7 +56,7 @@ def message_from(
 
 
 def checked_name(what: str, name: str) -> str:
-    """An id from outside: not empty, not endless, without control characters."""
+    """Check an id from outside: not empty, not endless, without control characters."""
     if not isinstance(name, str):  # a channel's number or null
         name = ""
     if not 0 < len(name) <= MAX_NAME or any(ord(sign) < 32 for sign in name) or name != encodable(name):
@@ -68,7 +68,7 @@ def checked_name(what: str, name: str) -> str:
 
 
 def checked_time(timestamp: str | datetime) -> str:
-    """A moment as stored; a time without a zone is UTC."""
+    """Return a moment in the stored format; a time without a zone is UTC."""
     try:
         moment = timestamp if isinstance(timestamp, datetime) else read_moment(timestamp)
         if moment.year < 1970:
@@ -80,15 +80,15 @@ def checked_time(timestamp: str | datetime) -> str:
         ) from None
 
 
-# ---- triggers: people write the patterns, so matching takes linear time ----
+# ---- triggers: people write the patterns, so matching must take linear time ----
 
 
 @functools.lru_cache(maxsize=1_000)
 def trigger_of(pattern: str) -> Trigger:
-    """The predicate of a pattern; InvalidValue when it cannot be one.
+    """Return the predicate of a pattern; raise InvalidValue if it is invalid.
 
-    A plain word such as `@Andy` must open the message, in any case and as a whole word; anything with signs
-    of a regular expression is one, and may match anywhere.
+    A plain word such as `@Andy` must open the message, in any case and as a whole word; anything with signs of a
+    regular expression is one, and may match anywhere.
     """
     if not pattern.strip() or len(pattern) > MAX_PATTERN:
         raise InvalidValue(
@@ -107,19 +107,19 @@ def _opens_with(word: str, text: str) -> bool:
 
 
 def _matches(expression: _Expression, text: str) -> bool:
-    # RE2 wants text that can be encoded.
+    # RE2 needs encodable text.
     return expression.search(encodable(text[:SEEN_CHARS].strip())) is not None
 
 
 class _Expression:
-    """What we use of a compiled RE2 pattern."""
+    """The methods of a compiled RE2 pattern that we use."""
 
     def search(self, text: str) -> object | None: ...
 
 
 def _compiled(pattern: str) -> _Expression:
-    # RE2 instead of `re`: Python's matcher backtracks, cannot be interrupted, and one `^(a+)+$` would stop
-    # the host for every group. RE2 runs in linear time and refuses what would grow when compiled.
+    # RE2 instead of `re`: Python's matcher backtracks, cannot be interrupted, and one `^(a+)+$` would stop the host
+    # for every group. RE2 runs in linear time and refuses what would grow when compiled.
     import re2
 
     options = re2.Options()

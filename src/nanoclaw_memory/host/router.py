@@ -1,9 +1,9 @@
-"""From messages to answers: who asks, what belongs to it, and a cursor that moves only with the answer.
+"""Route messages to answers: who asks, which messages belong to it, and a cursor that moves only with the answer.
 
 Messages are numbered as they are stored (`arrival`); cursors count in these numbers, so equal, late or wrong
 timestamps neither hide nor repeat a message. Three steps, each one transaction:
 
-1. `poll` reads what arrived since the last poll, notes the chats that ask, and moves the reading cursor.
+1. `poll` reads what arrived since the last poll, records the chats that ask, and moves the reading cursor.
 2. `batch` only reads: called again after a crash it returns the same messages.
 3. `answer` stores the reply, the session and the chat's cursor together, or nothing when another process was
    faster. The reply then stays in the outbox until its delivery is confirmed, under an id that never changes.
@@ -31,7 +31,7 @@ OnExchange = Callable[[str, str, str, str, str], None]
 
 
 class Router:
-    """Reads for all registered groups; each chat has its own cursor."""
+    """Read for all registered groups; each chat has its own cursor."""
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class Router:
         self.assistant = assistant
         self.intake = intake
 
-    # ---- who asks ----
+    # ---- polling ----
 
     def poll(self, registered: Mapping[str, ChatGroup]) -> None:
-        """Read everything that has arrived and note the chats that ask for an answer."""
+        """Read everything that has arrived and record the chats that ask for an answer."""
         while self._poll_once(registered):
             pass
 
@@ -63,7 +63,7 @@ class Router:
             return False
         asking = _asking(arrived, registered)
         with self.messages.db.transaction():
-            # Patterns were tried outside the transaction; if another process has read meanwhile, look again.
+            # Patterns were tried outside the transaction; if another process has read meanwhile, check again.
             if int(self.messages.state("last_arrival") or 0) != seen:
                 return True
             for jid, (first, last) in asking.items():
@@ -73,16 +73,16 @@ class Router:
         return True
 
     def _note_time(self, key: str, arrived: list[Message]) -> None:
-        """Keep v1's cursor beside ours; a clock that runs ahead must not push it into the future."""
+        """Update v1's cursor beside ours; a clock that is ahead must not push it into the future."""
         now = stamp(self.clock.now())
         latest = max((message.timestamp for message in arrived if message.timestamp <= now), default="")
         if latest > self.messages.state(key):
             self.messages.put_state(key, latest)
 
-    # ---- what they ask ----
+    # ---- batches ----
 
     def batch(self, group: ChatGroup, session_id: str) -> Batch | None:
-        """What a chat waits to have answered, oldest first; None when it waits for nothing."""
+        """Return what a chat waits to have answered, oldest first; None if nothing."""
         due = self.messages.due_of(group.jid)
         if due is None:
             return None
@@ -100,10 +100,10 @@ class Router:
         with self.messages.db.transaction():
             self.messages.settle(jid, first, last)
 
-    # ---- the answer ----
+    # ---- answers ----
 
     def answer(self, batch: Batch, text: str, session_id: str) -> Reply | None:
-        """Store the answer and move the cursor in one step; None when it was answered already."""
+        """Store the answer and move the cursor in one step; return None if it was answered already."""
         jid, last = batch.group.jid, batch.messages[-1].arrival
         first = batch.messages[0].arrival
         now = stamp(self.clock.now())
@@ -155,12 +155,12 @@ class Router:
     # ---- after the answer ----
 
     def remember(self, on_exchange: OnExchange) -> int:
-        """Hand every answered exchange to the memory of its group, in order; returns how many."""
+        """Pass every answered exchange to the memory of its group, in order; return how many."""
         waiting = self.messages.replies("remembered")
         for reply, first, last in waiting:
             asking = self.messages.of_people(reply.chat_jid, first, last, BATCH_LIMIT)
             spoken = "\n".join(_spoken(message) for message in asking)
-            # What memory refuses today it refuses tomorrow; it must not keep back what comes after it.
+            # What memory refuses today it refuses tomorrow; it must not block what comes after it.
             with suppress(Refused):
                 on_exchange(reply.group, reply.session_id, spoken, reply.content, reply.created_at)
             with self.messages.db.transaction():
@@ -169,7 +169,7 @@ class Router:
 
 
 def _asking(arrived: list[Message], registered: Mapping[str, ChatGroup]) -> dict[str, tuple[int, int]]:
-    """Per chat, the first and last message that calls its agent."""
+    """Return, per chat, the first and last message that calls its agent."""
     found: dict[str, tuple[int, int]] = {}
     for message in user_messages(arrived):
         group = registered.get(message.chat_jid)

@@ -1,4 +1,4 @@
-"""When a task runs next: cron in the user's time zone, an interval, or once."""
+"""Compute when a task runs next: cron in the user's time zone, an interval, or once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNIT = {"ms": 1, None: 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_
 
 
 def checked_value(kind: str, value: str, now: datetime) -> str:
-    """A schedule as stored: five fields, milliseconds or a moment; InvalidValue when it never comes due."""
+    """Return a schedule in the stored form: five fields, milliseconds or a moment; raise InvalidValue if never due."""
     if kind == "cron":
         return _checked_cron(value, now)
     if kind == "interval":
@@ -28,14 +28,14 @@ def checked_value(kind: str, value: str, now: datetime) -> str:
 
 
 def first_run(kind: str, value: str, now: datetime) -> str:
-    """When a new task runs first."""
+    """Return when a new task runs first."""
     if kind == "once":
         return stamp(_moment(value, now))
     return next_run(kind, value, "", now)
 
 
 def next_run(kind: str, value: str, planned: str, now: datetime) -> str:
-    """The next time after `now`; empty for none. Missed times are skipped."""
+    """Return the next time after `now`; empty for none. Missed times are skipped."""
     if kind == "once":
         return ""
     if kind == "cron":
@@ -48,7 +48,7 @@ def next_run(kind: str, value: str, planned: str, now: datetime) -> str:
 
 
 def interval_ms(value: str) -> int:
-    """`15m`, `2h`, `90s`, `1d`, or milliseconds as v1 stores them."""
+    """Parse `15m`, `2h`, `90s`, `1d`, or milliseconds as v1 stores them."""
     match = _SPAN.match(value.strip())
     span = int(match[1]) * _UNIT[match[2]] if match else 0
     if not MIN_INTERVAL_MS <= span <= MAX_INTERVAL_MS:
@@ -71,7 +71,7 @@ def _moment(value: str, now: datetime) -> datetime:
         moment = datetime.fromisoformat(value.strip())
         if moment.year < 1970:
             raise ValueError(value)
-        # A person's time without a zone is their own.
+        # A person's time without a zone is in their own.
         return (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidValue(f"{value[:80]!r} is no time", "write it as 2026-03-01T09:00") from None

@@ -26,8 +26,8 @@ from nanoclaw_memory.workspace.paths import check_group
 
 MAX_PROMPT = 20_000
 MAX_RESULT = 64_000
-MAX_TASKS = 200  # a group
-KEPT_RUNS = 500  # a task
+MAX_TASKS = 200  # per group
+KEPT_RUNS = 500  # per task
 SUMMARY = 200
 
 # Runs a task in the session to resume (empty for none), returns its output, raises when it failed.
@@ -43,7 +43,7 @@ class TaskFailed(Exception):
 
 
 class Tasks:
-    """The tasks that one group may see and change: its own; the main group's are all."""
+    """The tasks that one group may see and change: its own; the main group sees all."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Tasks:
         chat_jid: str = "",
         identity: str = "",
     ) -> Task:
-        """Schedule a prompt; kind is cron, interval or once. The same `identity` again changes nothing."""
+        """Schedule a prompt; kind is cron, interval or once. Repeating the same `identity` changes nothing."""
         owner = check_group(group or self.actor)
         self._allow(owner)
         text = self._checked_prompt(prompt, owner)
@@ -102,11 +102,11 @@ class Tasks:
         return task
 
     def all(self) -> list[Task]:
-        """The tasks that this group may see, oldest first."""
+        """Return the tasks that this group may see, oldest first."""
         return self.rows.all(None if self.actor == MAIN_GROUP else self.actor)
 
     def get(self, task_id: str) -> Task:
-        """One task; another group's task does not exist for this one."""
+        """Return one task; another group's task does not exist for this one."""
         task = self.rows.get(task_id)
         if task is None or self.actor not in (MAIN_GROUP, task.group):
             raise NotFound(f"there is no task {task_id[:80]!r}", "see: nanoclaw-memory tasks list")
@@ -120,7 +120,7 @@ class Tasks:
         schedule_value: str = "",
         context_mode: ContextMode | Literal[""] = "",
     ) -> Task:
-        """Change a task's prompt, schedule or context; what is empty stays as it is."""
+        """Change a task's prompt, schedule or context; empty arguments change nothing."""
         task = self.get(task_id)
         values: dict[str, str] = {}
         if prompt:
@@ -139,11 +139,11 @@ class Tasks:
         return self._change(task_id, **values)
 
     def pause(self, task_id: str) -> Task:
-        """Keep a task from running until it is resumed."""
+        """Pause a task until it is resumed."""
         return self._change(task_id, status="paused")
 
     def resume(self, task_id: str) -> Task:
-        """Let a task run again: at its next time; a single one whose time is over runs at once."""
+        """Resume a task: at its next time; a single one that is overdue runs at once."""
         task = self.get(task_id)
         now = self.clock.now()
         again = schedule.first_run(task.schedule_type, task.schedule_value, now)
@@ -157,7 +157,7 @@ class Tasks:
         return task
 
     def logs(self, task_id: str, limit: int = 20) -> list[TaskRun]:
-        """The newest runs of a task, newest first."""
+        """Return the newest runs of a task, newest first."""
         return self.rows.runs(self.get(task_id).id, limit)
 
     def _change(self, task_id: str, **values: str) -> Task:
@@ -184,9 +184,9 @@ class Tasks:
     # ---- run ----
 
     def run_due(self, runner: Runner, workers: int = 4) -> list[TaskRun]:
-        """Run every task whose time has come, each once however often it was missed; returns the runs.
+        """Run every due task once, however often it was missed; return the runs.
 
-        A group's tasks run one after the other, groups run side by side: the runner is called in threads.
+        A group's tasks run one after the other, groups run in parallel: the runner is called in threads.
         """
         self.recover()
         group = None if self.actor == MAIN_GROUP else self.actor
@@ -211,7 +211,7 @@ class Tasks:
         return ended
 
     def recover(self) -> list[str]:
-        """Mark runs whose process has died as interrupted; returns their tasks."""
+        """Mark runs whose process has died as interrupted; return their tasks."""
         found = []
         for task_id, run_id, owner, _ in self.rows.leases():
             if self._alive(owner):
@@ -233,7 +233,7 @@ class Tasks:
         self.rows.change(task.id, values)
 
     def _start(self, task: Task, owner: str) -> TaskRun | None:
-        """Claim a due run: lease, log row and next time in one transaction; None when another was faster."""
+        """Claim a due run: lease, log row and next time in one transaction; return None when another was faster."""
         now = self.clock.now()
         try:
             following = schedule.next_run(task.schedule_type, task.schedule_value, task.next_run, now)
@@ -265,7 +265,7 @@ class Tasks:
 
     @contextmanager
     def _owned(self) -> Iterator[str]:
-        """A name whose lock this process owns; the operating system releases it even after kill -9."""
+        """Yield a name whose lock this process owns; the operating system releases it even after kill -9."""
         private.make_folder(self._locks)
         owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         path = self._locks / f"{owner}.lock"
@@ -287,7 +287,7 @@ def _check_mode(context_mode: str) -> None:
 
 
 def _startable(waiting: list[Task], running: Iterable[Task], workers: int) -> list[Task]:
-    """The next tasks that may start: at most one of a group at a time, at most `workers` in all."""
+    """Return the next tasks that may start: at most one of a group at a time, at most `workers` in all."""
     busy = [task.group for task in running]
     chosen: list[Task] = []
     for task in waiting:
@@ -310,7 +310,7 @@ def _run(task: Task, run: TaskRun, session: str, runner: Runner) -> TaskRun:
 
 
 def _fit(text: str) -> str:
-    """A result of bounded length."""
+    """Return a result of bounded length."""
     plain = encodable(str(text))
     cut = f"{plain[:MAX_RESULT]}\n[cut: {MAX_RESULT:,} of {len(plain):,} characters]"
     return cut if len(plain) > MAX_RESULT else plain

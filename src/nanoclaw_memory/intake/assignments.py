@@ -1,4 +1,4 @@
-"""Credentials that a name gives away: one grammar of name, link and value, whatever the language or format."""
+"""Credentials that are assigned to a name: one grammar of name, link and value for every language and format."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _OF_A_HASH = verbose(r"(?:sha-?\d+|md5|hash|checksum|digest|fingerprint)[ ][^\n]
 _TELLING = verbose(r"""(?s:[\s：是为為は].*[\d!@\#$%^&*+~_"“-])""")
 _WINDOW, _STATEMENTS = 140, 6
 _SENTENCE_END = verbose(r"[.!?…][\s]|\n")
-# What the word directly after the name must not be: the statement is then about something else.
+# What must not follow the name: the statement is then about something else.
 _OTHER_SUBJECT = verbose(
     r"""^[\s_-]*(?:ids?|hash\w*|digest|fingerprint|checksum|ur[il]s?|path|files?|name|type|version|image|endpoint
     |class|policy|manager
@@ -110,12 +110,12 @@ _OTHER_SUBJECT = verbose(
 _BARE = verbose(
     r"""(?:[^\s，。；、！？）】」"'`,;<>|{}()\[\]\\&]|&(?!\w{1,30}=)|\\(?![nrt"'`])){4,400}(?:\([^\s]{0,20})?"""
 )
-# k;9Zw>tRq2Lf, as servers make them: any signs, alone at the end of a line
+# k;9Zw>tRq2Lf, as servers generate them: any signs, alone at the end of a line
 _GENERATED = verbose(
     r"""(?-i:(?=\S{0,30}[a-z])(?=\S{0,30}[A-Z])(?=\S{0,30}\d))(?=\S{0,30}[;<>|&][a-z0-9])
     [^\s"'`=:/\\(){}\[\]]{8,40}(?=[ \t]*(?:[\r\n]|\Z))"""
 )
-# abcd efgh ijkl mnop, as mail providers give them
+# abcd efgh ijkl mnop, as mail providers issue them
 _IN_GROUPS = verbose(r"""(?-i:[a-z0-9]{4}(?:[ ][a-z0-9]{4}){3,7})(?=["'`.,)]{0,2}(?:[\r\n]|\Z))""")
 _USER_FIELD = verbose(
     r"""(?<![a-z])(?:user(?:[ _-]?(?:name|id))?|log[ ]?in|e-?mail|account|benutzer(?:name)?|usuario|usu[áa]rio
@@ -123,7 +123,7 @@ _USER_FIELD = verbose(
     |identifiant|gebruiker(?:snaam)?|логин|пользователь|ssid|wlan|wi-?fi|netzwerk
     |network)["'`*]{0,3}[ \t]?[:=][ \t]?["'`*]{0,3}\w"""
 )
-# What may stand between a name and a value that both are plain to see: a user, a place, a few words.
+# What may separate a name from an obvious value: a user, a place, a few words.
 _GAP = verbose(
     r"""(?-i:[^\W\dA-Za-z_]){1,6}[^\w\n;@/"'`]{0,5}|["'`]{0,3}(?:[^\w\n;@/"'`]|/(?=[ \t/])){1,40}"""
 )
@@ -137,11 +137,11 @@ _HEADING = verbose(
 )
 
 _SHORTEST = {CHOSEN: 5, STRONG: 8, RANDOM: 16}
-_LONG = 80  # names inside a value of so many characters are not looked at again
+_LONG = 80  # names inside a longer value are not examined again
 
 
 class _Value(msgspec.Struct, frozen=True):
-    """A possible credential: where it stands, and whether quotes mark its ends."""
+    """A possible credential: its place, and whether quotes delimit it."""
 
     text: str
     start: int
@@ -153,7 +153,7 @@ class _Value(msgspec.Struct, frozen=True):
 
 
 def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
-    """The spans of values that are credentials by the names before or after them."""
+    """Yield the spans of values that are credentials by the names before or after them."""
     for start, end in sorted(lines_with_names(text, lowered).items()):
         looked_at = start
         for match in NAME.finditer(text, start, end):
@@ -164,7 +164,7 @@ def find_named(text: str, lowered: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_columns(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The cells of a table below a heading that names a credential; the heading's line is given."""
+    """Yield the cells of a table below a heading that names a credential, given the heading's line."""
     delimiter = next((sign for sign in "|\t;," if sign in text[start:end]), "")
     columns: dict[int, bool] = {}  # those with credentials; whether people choose them
     first, count = text[start:end], text.count(delimiter, start, end)
@@ -190,7 +190,7 @@ def _credential_columns(cells: list[str]) -> dict[int, bool]:
 
 
 def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], None, int]:
-    """The credential, or the list of them, to which the first fitting link leads; returns where to look on."""
+    """Yield the credential, or the list of them, to which the first matching link leads; return where to continue."""
     looked_at = name.start
     for kind, form in _LINKS.items():
         if kind == "element" and not name.in_tag:
@@ -215,14 +215,14 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
 
 
 def _value_of(name: CredentialName, text: str, start: int, prose: bool) -> _Value | None:
-    """The value at a place; a number may be in groups."""
+    """Return the value at a place; a number may be in groups."""
     if name.is_code and (name.plain or prose) and (spaced := _SPACED.match(text, start)):
         return _Value(spaced[0], start, False)
     return _value_at(text, start, prose)
 
 
 def _value_announced(name: CredentialName, text: str) -> _Value | None:
-    """A value after the words that state it, somewhere in the name's sentence, or in the next one after `it is`."""
+    """Return a value after the words that announce it, in the name's sentence, or in the next one after `it is`."""
     end = name.end + _WINDOW
     if not _TELLING.search(text, name.end, end) or _OTHER_SUBJECT.match(text[name.end : name.end + 30]):
         return None
@@ -258,7 +258,7 @@ def _is_announced(name: CredentialName, link: re.Match[str], value: _Value, text
 
 
 def _stands_alone(value: _Value, text: str) -> bool:
-    """Whether a value below its name is the only thing in its line."""
+    """Return whether a value below its name is alone in its line."""
     alone = text[value.end : value.end + 1] in ("", "\n", "\r", "<")
     return value.quoted or (alone and not re.search("[=:]", value.text.rstrip("=")))
 
@@ -282,7 +282,7 @@ def _value_at(text: str, start: int, prose: bool) -> _Value | None:
 
 
 def _is_credential(name: CredentialName, kind: str, link: re.Match[str], value: _Value, text: str) -> bool:
-    """Whether a linked value is one."""
+    """Return whether a linked value is a credential."""
     if " " in value.text and not is_grouped(value.text):
         phrase = (
             value.quoted and name.is_phrase and len(value.text.split()) >= 3 and not is_reference(value.text)
@@ -306,7 +306,7 @@ def _is_credential(name: CredentialName, kind: str, link: re.Match[str], value: 
 
 
 def _is_below(name: CredentialName, value: _Value, text: str) -> bool:
-    """Whether the only word in a line is what the short line above it names."""
+    """Return whether the only word in a line is the value of the short line above it."""
     if not name.by_people or name.start - text.rfind("\n", 0, name.start) > 40:
         return False
     if value.text.isdigit():
@@ -315,7 +315,7 @@ def _is_below(name: CredentialName, value: _Value, text: str) -> bool:
 
 
 def _is_phrase(name: CredentialName, value: _Value) -> bool:
-    """password is "Ichabod 4 president\""""
+    """Return whether a value is a phrase as in: password is "Ichabod 4 president" """
     words = re.sub(r"\b\d+\b ?", "", value.text).strip()
     several = len(value.text.split()) >= 3
     return value.quoted and several and name.by_people and name.plain and is_passphrase(words, 2)
@@ -326,14 +326,14 @@ def _is_word(value: str) -> bool:
 
 
 def _user_beside(name: CredentialName, value: _Value, text: str) -> bool:
-    """Whether the line of a name, or the one before or after it, names a user."""
+    """Return whether the line of a name, or the one before or after it, names a user."""
     start = text.rfind("\n", 0, max(0, text.rfind("\n", 0, name.start))) + 1
     end = line_end(text, line_end(text, value.end) + 1)
     return _USER_FIELD.search(text, max(start, name.start - 200), min(end, value.end + 200)) is not None
 
 
 def _needed(name: CredentialName, kind: str, link: re.Match[str], value: _Value) -> int:
-    """How much a value must look like a credential: the less the name and the link say, the more."""
+    """Return how credential-like a value must be: the less the name and the link indicate, the more."""
     operator = link["operator"]
     if operator in (",", "(", "|", "to", "->", "<-") or link[0].endswith("("):
         loose = operator == "," and link[0][-1:].isspace()
@@ -357,7 +357,7 @@ def _needed(name: CredentialName, kind: str, link: re.Match[str], value: _Value)
 
 
 def _value_near(name: CredentialName, text: str) -> _Value | None:
-    """A value that looks like a credential by itself, a few words after a name: ID/PW master Xy7…"""
+    """Return a credential-like value a few words after a name: ID/PW master Xy7…"""
     at = name.end
     for words_between in range(_NEAR if name.least == CHOSEN else 2 if name.is_key else 0):
         gap = _GAP.match(text, at)
@@ -386,7 +386,7 @@ def _value_near(name: CredentialName, text: str) -> _Value | None:
 
 
 def _is_number_of(name: CredentialName, digits: str, gap: str) -> bool:
-    """PIN 4821, password 20482817"""
+    """Return whether digits are the value as in PIN 4821, password 20482817."""
     if not name.by_people or not gap.isspace():
         return False
     if name.is_code:
@@ -395,14 +395,14 @@ def _is_number_of(name: CredentialName, digits: str, gap: str) -> bool:
 
 
 def _needed_near(name: CredentialName, words_between: int, quoted: bool, gap: str) -> int:
-    if not name.beside_user:  # key 0 R4dius-Rocks, as routers are told
+    if not name.beside_user:  # key 0 R4dius-Rocks, as routers are configured
         told = gap.isspace() and words_between <= name.is_secret and (name.is_key or name.is_secret)
         return STRONG if told else RANDOM
     return CHOSEN if words_between == 0 and (name.plain or quoted) else STRONG
 
 
 def _further_items(name: CredentialName, link: str, value: _Value, text: str) -> Iterator[tuple[int, int]]:
-    """The rest of a list: passwords = ["…", "…"], tokens:⏎- …⏎- …"""
+    """Yield the rest of a list: passwords = ["…", "…"], tokens:⏎- …⏎- …"""
     between = _IN_BRACKETS if "[" in link else _IN_LINES if "- " in link else None
     while between and (gap := between.match(text, value.end)):
         following = _value_at(text, gap.end(), False)

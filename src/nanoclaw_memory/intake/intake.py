@@ -1,9 +1,9 @@
 """Intake: the one place that every text passes on its way in: forgotten texts are kept out, credentials masked.
 
-Three ways, by who is at the other end. `admit` refuses a forgotten text: whoever asks can act. `talk` puts
-`[forgotten]` in its place: a conversation must go on. `without_forgotten` and `admit_or_none` leave it out of
-files and archives that are read whole. When the list of forgotten texts cannot be read, `admit` and the third way
-raise an error that names the repair, and `talk` withholds the whole text: nothing is admitted unchecked.
+There are three variants, by the caller's options. `admit` refuses a forgotten text: the caller can act. `talk`
+replaces it by `[forgotten]`: a conversation must go on. `without_forgotten` and `admit_or_none` leave it out of files
+and archives that are read whole. If the tombstones cannot be read, `admit` and the third variant raise an error that
+names the repair, and `talk` withholds the whole text: nothing is admitted unchecked.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ class Admitted(msgspec.Struct, frozen=True):
     text: str
     origin: str
     redacted: int = 0  # credentials that were masked
-    forgotten: int = 0  # places where `[forgotten]` stands now
+    forgotten: int = 0  # number of replacements by `[forgotten]`
     withheld: bool = False  # `text` is the notice WITHHELD, and nothing of the text itself may be stored
 
     @property
     def suspicions(self) -> list[str]:
-        """Signs that the text is an instruction in disguise."""
+        """Return the signs that the text is an instruction in disguise."""
         from nanoclaw_memory.intake.suspicion import suspicions
 
         return suspicions(self.text)
 
 
 class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What one group lets in, and its list of what it must not."""
+    """The gate of one group, with its tombstones."""
 
     data: Path  # the group's data folder
-    database: Callable[[], Database] | None = None  # the list, where somebody else opens and closes it
-    listed: Callable[[], bool] | None = None  # whether there is a list, where it is no file
+    # the tombstones, if the caller opens and closes their database
+    database: Callable[[], Database] | None = None
+    listed: Callable[[], bool] | None = None  # whether there are tombstones, if they are not in a file
     redact: bool = True
     origin: str = "owner"
     private: bool = True
@@ -62,45 +63,45 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def at(cls, store: Store, data: Path, **named: Any) -> Intake:
-        """The intake of the group with this data folder, wherever its home keeps databases."""
+        """Return the intake of the group with this data folder, wherever its home has databases."""
         if not store.url:
             return cls(data=data, **named)
         kept = store.open(data / "forgotten.db", "forgotten")
         return cls(data=data, database=lambda: kept, listed=kept.exists, **named)
 
     def close(self) -> None:
-        """Close the list, if this intake opened it."""
+        """Close the database of tombstones, if this intake opened it."""
         if "_own_database" in self.__dict__:
             self._own_database.close()
 
-    # ---- for whoever can act: a forgotten text is refused ----
+    # ---- for callers that can act: a forgotten text is refused ----
 
     def admit(self, text: str, *beside: str) -> Admitted:
-        """The text as it may be stored. `beside` are names and labels that are checked and kept as they are."""
+        """Return the text as it may be stored. `beside` are names and labels that are checked and stay unchanged."""
         self.refuse(text, *beside)
         return self._checked_again(self.masked(text))
 
     def admit_all(self, *texts: str) -> tuple[Admitted, ...]:
-        """Several texts that belong together, each as it may be stored."""
+        """Return several texts that belong together, each as it may be stored."""
         self.refuse(*texts)
         return tuple(self._checked_again(self.masked(text)) for text in texts)
 
     def admit_fact(self, entity: str, key: str, value: str, *beside: str) -> Admitted:
-        """The value of a fact or the object of a relation: its key and entity say whether it is a credential."""
+        """Return the value of a fact or the object of a relation; key and entity decide whether it is a credential."""
         self.refuse(entity, key, value, *beside)
         return self._checked_again(self.masked_fact(entity, key, value))
 
     def refuse(self, *texts: str) -> None:
-        """Refuse texts of which any, or all in a row, contain what a person asked to forget."""
+        """Refuse texts if any of them, or all in a row, contain what a person asked to forget."""
         if self.forgets(*texts):
             raise Refused(
                 "a person asked to forget this", 'if it may come back: ncm forget --text "…" --allow'
             )
 
-    # ---- for talk that must go on: `[forgotten]` in its place ----
+    # ---- for conversations, which must go on: `[forgotten]` replaces a forgotten text ----
 
     def talk(self, text: str, where: str) -> Admitted:
-        """The text without forgotten texts and credentials; never refused."""
+        """Return the text without forgotten texts and credentials; never refuse it."""
         admitted = self.unforgotten(text, where)
         if admitted.withheld:
             return admitted
@@ -108,7 +109,9 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return replace(masked, forgotten=admitted.forgotten)
 
     def unforgotten(self, text: str, where: str) -> Admitted:
-        """The same for texts that an agent needs with their credentials: prompts, messages of a chat."""
+        """Return the text without forgotten texts, for agents that need its credentials: prompts, messages of a
+        chat.
+        """
         from nanoclaw_memory.store.phrases import masked
 
         try:
@@ -121,15 +124,16 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Admitted(clean, self.origin, forgotten=places)
 
     def talk_value(self, value: Any, where: str) -> tuple[Any, int] | None:
-        """`talk` for every text in a JSON value, and in how many places something was forgotten.
+        """Apply `talk` to every text in a JSON value; return it with the number of forgotten places.
 
-        None: the list of forgotten texts cannot be read, and nothing may be stored.
+        None means that the tombstones cannot be read, and nothing may be stored.
         """
         from nanoclaw_memory.intake.secrets import mask, mask_fact
         from nanoclaw_memory.store.phrases import mapped_texts, masked_value
 
         def masked_text(key: str, text: str) -> tuple[str, int]:
-            return mask(text) if " " in text else mask_fact("", key, text)  # a key tells what one word is
+            # the meaning of a single word depends on its key
+            return mask(text) if " " in text else mask_fact("", key, text)
 
         try:
             gone = self._forgotten()
@@ -142,10 +146,10 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             value, _ = mapped_texts(value, masked_text)
         return value, places
 
-    # ---- for what is read whole: left out ----
+    # ---- for texts that are read whole: forgotten texts are left out ----
 
     def without_forgotten(self, text: str) -> str:
-        """A file's text with empty lines in the place of forgotten ones, so that line numbers stay."""
+        """Return a file's text with empty lines in place of forgotten ones, so that line numbers stay."""
         gone = self._forgotten()
         if not gone:
             return text
@@ -156,12 +160,12 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return "\n".join("" if number in left_out else line for number, line in enumerate(lines))
 
     def admit_or_none(self, text: str) -> Admitted | None:
-        """One text of many as it may be stored; None for a forgotten one."""
+        """Return one text of many as it may be stored; None for a forgotten one."""
         admitted = self.masked(text)
         return None if self.forgets(text) or (admitted.redacted and self.forgets(admitted.text)) else admitted
 
     def forgets(self, *texts: str) -> bool:
-        """Whether any of the texts, or all of them in a row, contain what a person asked to forget."""
+        """Return whether any of the texts, or all of them in a row, contain what a person asked to forget."""
         given = [text for text in texts if text]
         gone = self._forgotten() if given else None
         if not gone:
@@ -173,7 +177,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     # ---- secrets ----
 
     def masked(self, text: str) -> Admitted:
-        """The text without credentials."""
+        """Return the text without credentials."""
         if not self.redact or not text:
             return Admitted(text, self.origin)
         from nanoclaw_memory.intake.secrets import mask
@@ -182,7 +186,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Admitted(clean, self.origin, redacted)
 
     def masked_fact(self, entity: str, key: str, value: str) -> Admitted:
-        """A fact's value without credentials."""
+        """Return a fact's value without credentials."""
         if not self.redact:
             return Admitted(value, self.origin)
         from nanoclaw_memory.intake.secrets import mask_fact
@@ -191,39 +195,40 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Admitted(clean, self.origin, redacted)
 
     def wordings(self, text: str) -> list[str]:
-        """A text that is to be forgotten, and how it is known where a credential in it was masked before."""
+        """Return a text to be forgotten, and its form after masking if it contains a credential."""
         from nanoclaw_memory.intake.secret_values import MARKER
         from nanoclaw_memory.intake.secrets import mask
         from nanoclaw_memory.store.phrases import SHORTEST
         from nanoclaw_memory.text import content_words
 
         masked, redacted = mask(text)
-        # "The router password is …" is said of every router: only what tells more than that is known by its rest.
+        # "The router password is …" is said of every router: the masked form counts only if it says more.
         tells = redacted and len(content_words(MARKER.sub(" ", masked))) >= SHORTEST
         return [text, masked] if tells else [text]
 
-    # ---- the list of what must not come in ----
+    # ---- the tombstones ----
 
     def rejects(self, names: Sequence[str], slot: str, value: str) -> bool:
-        """Whether this value of an entity's key was rejected, under any of the entity's names, in any spelling.
+        """Return whether this value of an entity's key was rejected, under any of the entity's names, in any
+        spelling.
 
-        What a person rejected is what private memory believes: in a shared scope only forgotten values are refused.
+        A rejection concerns what private memory believes: in a shared scope only forgotten values are refused.
         """
-        from nanoclaw_memory.store.tombstones import veiled
+        from nanoclaw_memory.store.tombstones import name_fingerprint
 
         kept = self.tombstones()
         return kept is not None and any(
-            kept.has(asked if self.private else [veiled(name) for name in asked], key, digest)
+            kept.has(asked if self.private else [name_fingerprint(name) for name in asked], key, digest)
             for asked, key, digest in _statement_marks(names, slot, value)
         )
 
     def reject(self, name: str, slot: str, value: str, reason: str, moment: str) -> None:
-        """Keep a value of an entity's key out from now on."""
+        """Refuse a value of an entity's key from now on."""
         [spelt], key, digest = _statement_marks([name], slot, value)[0]
         self._change(lambda kept: kept.insert([(spelt, key, digest, "", reason, moment)]))
 
     def unreject(self, names: Sequence[str], slot: str, value: str) -> bool:
-        """Let a rejected value come back; False when it was not kept out."""
+        """Allow a rejected value again; return False if it was not refused."""
         marks = _statement_marks(names, slot, value)
         return self.tombstones() is not None and self._change(
             lambda kept: sum(kept.remove(*mark) for mark in marks) > 0
@@ -232,33 +237,36 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def forget(
         self, phrases: Phrases, values: Iterable[tuple[str, str, str]], reason: str, moment: str
     ) -> None:
-        """Keep texts, and values of the graph (name, key, digest), out from now on; on disk when this returns."""
-        from nanoclaw_memory.store.tombstones import veiled
+        """Refuse texts, and values of the graph (name, key, digest), from now on; on disk when this returns."""
+        from nanoclaw_memory.store.tombstones import name_fingerprint
 
-        rows = [(veiled(name), veiled(slot), digest, "", reason, moment) for name, slot, digest in values]
+        rows = [
+            (name_fingerprint(name), name_fingerprint(slot), digest, "", reason, moment)
+            for name, slot, digest in values
+        ]
         rows += [("", "", "", mark, reason, moment) for mark in phrases.marks()]
         self._change(lambda kept: kept.insert(rows))
 
-    def bury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
-        """Keep out what was forgotten or rejected on another machine: name, key, digest and fingerprint of each."""
+    def add_tombstones(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+        """Add the tombstones of another machine: name, key, digest and fingerprint of each."""
         rows = [(*mark, "on another machine", "") for mark in marks]
         self._change(lambda kept: kept.insert(rows))
 
-    def unbury(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
-        """Let come back what was allowed again on another machine."""
+    def remove_tombstones(self, marks: Iterable[tuple[str, str, str, str]]) -> None:
+        """Remove the tombstones that another machine removed."""
         self._change(lambda kept: kept.discard(marks))
 
-    def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
-        """Put fingerprints in the place of names of rejected values that tell."""
+    def fingerprint_names(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
+        """Replace revealing names of rejected values by fingerprints."""
         if self.tombstones() is not None:
-            self._change(lambda kept: kept.veil(tells))
+            self._change(lambda kept: kept.fingerprint_names(tells))
 
     def allow(self, phrases: Phrases) -> int:
-        """Let forgotten texts come back; returns how many were kept out."""
+        """Allow forgotten texts again; return how many were refused."""
         return self._change(lambda kept: kept.allow(phrases)) if self.tombstones() is not None else 0
 
     def kept_out(self) -> list[KeptOut]:
-        """How many texts and values are kept out, by day and reason."""
+        """Count the refused texts and values, by day and reason."""
         kept = self.tombstones()
         counted = Counter(
             (str(row[5])[:10], str(row[4]), bool(row[3])) for row in (kept.rows() if kept is not None else ())
@@ -269,7 +277,9 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     def tombstones(self) -> TombstoneTable | None:
-        """The list; None where nothing was ever rejected or forgotten. Raises a StoreError if it cannot be read."""
+        """Return the tombstones; None if nothing was ever rejected or forgotten. Raise a StoreError if they cannot
+        be read.
+        """
         from nanoclaw_memory.store.tombstones import TombstoneTable, has_list
 
         if not (self.listed() if self.listed else has_list(self.data, FORGOTTEN_MARK)):
@@ -277,7 +287,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return TombstoneTable(self._opened())
 
     def is_damaged(self) -> bool:
-        """Whether the list is gone or fails its integrity check."""
+        """Return whether the tombstones are lost or fail their integrity check."""
         try:
             kept = self.tombstones()
             return kept is not None and bool(self._opened().check())
@@ -285,7 +295,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return True
 
     def repair(self) -> int:
-        """Build a damaged list anew from the copy of its fingerprints; returns how many tombstones came back."""
+        """Rebuild damaged tombstones from the copy of their fingerprints; return how many came back."""
         from nanoclaw_memory.store.tombstones import TombstoneTable
 
         lines = self._copy.read_text("utf-8", "replace").splitlines() if self._copy.exists() else []
@@ -303,7 +313,7 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return kept.texts() if (kept := self.tombstones()) is not None else None
         except StoreError as error:
             told = f"the list of forgotten texts cannot be read, so nothing can be checked: {error.message}"
-            # No CorruptDatabase: whoever asked would take its own database for the damaged one.
+            # Not CorruptDatabase: the caller would take its own database for the damaged one.
             raise StoreError(told, error.hint) from error
 
     def _opened(self) -> Database:
@@ -317,27 +327,29 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def _copy(self) -> Path:
-        """Fingerprints of the whole list; its presence says that there must be a list."""
+        """Return the path of the fingerprints' copy; its presence shows that there must be tombstones."""
         return self.data / FORGOTTEN_MARK
 
     def _change(self, act: Callable[[TombstoneTable], T]) -> T:
-        """Change the list and the copy of its fingerprints."""
-        from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, veiled
+        """Change the tombstones and the copy of their fingerprints."""
+        from nanoclaw_memory.store.tombstones import TombstoneTable, has_list, name_fingerprint
         from nanoclaw_memory.workspace.files import replace_text
 
         if self.listed is None:
-            has_list(self.data, FORGOTTEN_MARK)  # a lost list must be repaired first, not begun anew
+            has_list(self.data, FORGOTTEN_MARK)  # a lost database must be repaired first, not created anew
         kept = TombstoneTable(self._opened())
         with kept.db.transaction():
             result = act(kept)
-            # Before the commit, while others wait: of two copies the later one must be of the later list.
-            rows = [(veiled(name), veiled(slot), *rest) for name, slot, *rest in kept.rows()]
-            if self.listed is None:  # a server's list needs no copy beside it
+            # Before the commit, while others wait: the later copy must belong to the later tombstones.
+            rows = [
+                (name_fingerprint(name), name_fingerprint(slot), *rest) for name, slot, *rest in kept.rows()
+            ]
+            if self.listed is None:  # on a server no copy is needed beside the database
                 replace_text(self._copy, "".join(f"{json.dumps(row)}\n" for row in rows))
         return result
 
     def _checked_again(self, admitted: Admitted) -> Admitted:
-        """What was stored before and then forgotten is known by its masked words."""
+        """Check the masked text too: it may have been stored and then forgotten in that form."""
         if admitted.redacted:
             self.refuse(admitted.text)
         return admitted
@@ -351,16 +363,16 @@ class Intake(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 def _statement_marks(names: Sequence[str], slot: str, value: str) -> list[tuple[list[str], str, str]]:
-    """Names, key and digest of a statement in any spelling, and in this one, as older releases kept it."""
+    """Return names, key and digest of a statement in any spelling, and in the form of older releases."""
     from nanoclaw_memory.store.facts import digest, near_digest
     from nanoclaw_memory.store.names import spelling
 
-    spelt = [near_digest(name) for name in names]  # what is kept out must not say of whom
+    spelt = [near_digest(name) for name in names]  # the tombstones must not reveal about whom
     return [(spelt, spelling(slot), near_digest(value)), (list(names), slot, digest(value))]
 
 
 def _row(line: str) -> tuple[str, ...] | None:
-    """A tombstone as the copy has it; None for a line that was damaged too."""
+    """Parse a tombstone in the copy; return None for a damaged line."""
     try:
         return msgspec.json.decode(line, type=tuple[str, str, str, str, str, str])
     except msgspec.MsgspecError:

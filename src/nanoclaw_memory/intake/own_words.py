@@ -1,4 +1,4 @@
-"""Separate what a person wrote from what they quoted, pasted, fenced or forwarded, and from what a client put in."""
+"""Separate a person's own words from what they quoted, pasted, fenced or forwarded, and from what a client added."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Exchange
 
 MAX_CHARS = 8_000
-OWN_FROM = 0.5  # probability from which a line is the person's own
+OWN_FROM = 0.5  # minimal probability that a line is the person's own
 OWN_AFTER_MAIL = 0.9  # the same for the last paragraph under a forwarded mail
 LONG_QUOTE = 8  # words of a quotation that is more than a name for something
-FEW_WORDS = 4  # words behind a colon that may be a text which it introduces
-LONG = 600  # characters of a message that hardly anybody types; of a thousand corrections five are longer
-# Clients put their own context into a message in elements with such names; a cut one has no end.
+FEW_WORDS = 4  # words after a colon that may be an introduced text
+LONG = 600  # characters of a message that hardly anybody types; five of a thousand corrections are longer
+# Clients put their own context into a message in elements with such names; a truncated one has no end.
 _CONTEXT = regex(r"<([A-Za-z]\w*[_-][\w-]*)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL)
 _ELEMENT = regex(r"<([A-Za-z]\w*)\b[^<>\n]*>.*?</\1\s*>", re.DOTALL)
-_LEFT_OVER = regex(r"\A.*</[A-Za-z][\w-]*\s*>", re.DOTALL)  # an element that was ended twice
+_LEFT_OVER = regex(r"\A.*</[A-Za-z][\w-]*\s*>", re.DOTALL)  # an element that was closed twice
 _FENCE = regex(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _QUOTE = regex(
     r"\"([^\"\n]*)\"|“([^”\n]*)”|„([^“”\"\n]*)[“”\"]|«([^»\n]*)»|»([^«\n]*)«|‘([^’\n]*)’(?!\w)|"
@@ -54,7 +54,7 @@ _UNSPACED = r"[^\x00-\u2fff]{8}"  # as long as a few words, in a script without 
 _FEW = rf"(?:(?:\S+[ \t]+){{{FEW_WORDS - 1},}}\S|{_UNSPACED})"
 # "Summarize this: …"; a few words before a colon, of whatever width, and a sentence after it.
 _INTRODUCED = regex(rf"^([^:：∶\n]{{1,120}}(?:[:∶][ \t]|：))[ \t]*{_FEW}.*", re.MULTILINE)
-# "Proofread this — …", "translate (…)": what stands before such a sign may ask something of the text behind it.
+# "Proofread this — …", "translate (…)": the part before the sign may ask something about the text after it.
 _SIGN = regex(
     rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
     rf"[\[{{(]\s*(?:(?:[^\s\])}}]+[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
@@ -75,7 +75,7 @@ _OF_A_TEXT = regex(
     re.I,
 )
 _BEHIND_COLON = regex(r"^([^:：∶\n]{1,120}(?:[:∶][ \t]|：)).*", re.MULTILINE)
-# Before a colon: who speaks or writes, what was written, and what is asked of a text.
+# Before a colon: who speaks or writes, what was written, and what is asked about a text.
 _OF_OTHERS = regex(
     r"\b(?:sa(?:ys?|id|ying)|wr(?:ites?|ote|itten)|t(?:ells?|old)|asks?|asked|states?|stated|claims?|"
     r"claimed|repl(?:y|ies|ied)|"
@@ -101,7 +101,7 @@ _OF_OTHERS = regex(
     r"kürz\w*|bewert\w*|analysier\w*|following|below|folgend\w*|these|diese\w*)\b|(?<!fix )\bthis\b",
     re.I,
 )
-# What people call what they say next; German puts such words together.
+# Names for what one says next; German forms compounds with them.
 _LABEL = regex(
     r"(?:\b(?:fyi|ps|p\.s\.|btw|news|update|updates|heads[- ]up|fun fact|facts?|context|thing|"
     r"situation|things|note to self|"
@@ -124,7 +124,7 @@ _LABEL = regex(
     r" [^:]{1,60})|,? (?:please|bitte)|es)?\s*[:：∶]",
     re.I,
 )
-# "The board also voted": a sentence about what somebody did that is no saying.
+# "The board also voted": a sentence about an action that is no saying.
 _TELLS = regex(
     r"(?:we|i|they|the|our|my|wir|ich|der|die|das|unser\w*|mein\w*)\s(?:[\w'’-]+\s){0,6}"
     r"(?:\w+ed|chose|beschlossen|entschieden|abgestimmt|gewählt|geeinigt|festgelegt)\s*[:：∶]",
@@ -135,48 +135,48 @@ _I_TELL = regex(
     r"what i .*|was ich .*|sage? ich dir|ich (?:sag|erzähl)e? dir|this (?:is|was|must|should|may|stays|one))\b",
     re.I,
 )
-NAME_WORDS = 2  # of a name or a role that speaks
+NAME_WORDS = 2  # of a speaker's name or role
 _LONG_UNSPACED = regex(rf"(?:{_UNSPACED}){{2}}")
 _LONG_LINE = regex(rf".{{{LONG},}}")
 _MARKS = frozenset(
     f'\n\t<>`~:：∶"“„«»‘‚‹›「『$|{{}}[]{_TERMINAL}'
-)  # without any of these, nothing of it shows
+)  # without any of these, no part can be recognised as foreign
 
 
 class OwnWords(msgspec.Struct, frozen=True):
-    """A message read for who wrote it."""
+    """A message with its parts by author."""
 
     text: str  # the person's own lines; a long quotation in them is "…"
     lines: str  # the same with their quotations
-    rest: str  # what they quoted, pasted or forwarded, without what a client put in
-    foreign: frozenset[int]  # the numbers of the lines that have nothing of their own
-    alone: bool  # whether the message is surely nothing but the person's own words
+    rest: str  # what they quoted, pasted or forwarded, without what a client added
+    foreign: frozenset[int]  # the numbers of the lines that contain nothing of their own
+    alone: bool  # whether the message certainly contains only the person's own words
 
 
 def own_words(message: str, judge: Judge | None = None) -> str:
-    """The person's own lines of a message; long quotations inside them are left out."""
+    """Return the person's own lines of a message; long quotations inside them are left out."""
     return read(message, judge).text
 
 
 def typed(message: str) -> str:
-    """The same, and of what a colon introduces only what nothing marks as another's text."""
+    """Return the same, with text behind a colon unless it is marked as another person's."""
     own = read(message, teaches=False).text
     return _BEHIND_COLON.sub(lambda found: found[1] if _names_another(found[1]) else found[0], own)
 
 
 def said(exchange: Exchange, teaches: bool = True) -> OwnWords:
-    """The same of an archived message, with what the judge told of it."""
+    """Separate an archived message, using what the judge decided when it was recorded."""
     return read(exchange.user_message, known=exchange.foreign_lines, teaches=teaches)
 
 
 def read(
     message: str, judge: Judge | None = None, known: Collection[int] = (), teaches: bool = True
 ) -> OwnWords:
-    """Tell the lines of a message apart by their form, and by the judge where it is at hand.
+    """Separate the lines of a message by their form, and by the judge if it is available.
 
-    Where it is only told and nothing learnt from it (`teaches`), a text behind a colon stays with the words that
-    introduce it. `known` are numbers of lines that the judge told to be foreign before. A message of several lines is
-    never surely the person's own alone: of a thousand corrections four have more than one.
+    If nothing is learnt from the message (`teaches` is False), a text behind a colon stays with its introduction.
+    `known` are lines that the judge called foreign before. A message of several lines is never certainly the person's
+    own alone: four of a thousand corrections have more than one.
     """
     if len(message) <= LONG and _MARKS.isdisjoint(message) and " '" not in f" {message}":
         return OwnWords(message.strip(), message.strip(), "", frozenset(), alone=True)
@@ -218,7 +218,7 @@ def _is_label(words: str) -> bool:
 
 
 def _names_another(words: str) -> bool:
-    """Whether words before a colon surely introduce another's text, or are no more than a name."""
+    """Return whether words before a colon certainly introduce another's text, or are only a name."""
     few = len(re.split(r"[.!?]\s+", words)[-1].split()) <= NAME_WORDS
     words = _I_TELL.sub("", words)
     return _OF_OTHERS.search(words) is not None or (few and not _is_label(words))
@@ -245,7 +245,7 @@ def stated(own: str) -> str:
 
 
 def _nothing(found: re.Match[str]) -> str:
-    """Nothing, in as many lines."""
+    """Return as many empty lines as the match has."""
     return " " + "\n" * found[0].count("\n")
 
 
@@ -254,7 +254,7 @@ def _short_quote(found: re.Match[str]) -> str:
 
 
 def _foreign(lines: Sequence[str]) -> set[int]:
-    """The numbers of the lines whose form shows that somebody else wrote them."""
+    """Return the numbers of the lines whose form shows that somebody else wrote them."""
     found = {number for number, line in enumerate(lines) if _QUOTED_LINE.match(line) or _MACHINE.match(line)}
     for pattern in (
         _STAMPED,
@@ -264,7 +264,7 @@ def _foreign(lines: Sequence[str]) -> set[int]:
         found.update(number for pair in pairwise(marked) if pair[1] == pair[0] + 1 for number in pair)
     if any(line.startswith("-") for line in lines) and any(line.startswith("+") for line in lines):
         found.update(number for number, line in enumerate(lines) if line[:1] in "+-" and line)
-    for number, line in enumerate(lines):  # what a command printed
+    for number, line in enumerate(lines):  # output of a command
         if number and line.strip() and number - 1 in found and lines[number - 1].startswith("$ "):
             found.update(_up_to_blank(lines, number))
     start = _mail(lines)
@@ -276,7 +276,7 @@ def _up_to_blank(lines: Sequence[str], start: int) -> range:
 
 
 def _mail(lines: Sequence[str]) -> int:
-    """Where a forwarded mail or a letter begins; behind the last line when there is none."""
+    """Return where a forwarded mail or a letter begins; after the last line if there is none."""
     for number, line in enumerate(lines):
         if _MAIL_HEADER.match(line):
             return number
@@ -287,7 +287,7 @@ def _mail(lines: Sequence[str]) -> int:
 
 
 def _ask(judge: Judge, lines: Sequence[str], foreign: set[int]) -> None:
-    """Let the judge decide on lines whose form says nothing, and on the last paragraph under a mail."""
+    """Let the judge decide on lines without a telling form, and on the last paragraph under a mail."""
     probabilities = judge.own_lines(lines)
     mail, last = _mail(lines), _last_paragraph(lines)
     for number, probability in enumerate(probabilities):
@@ -304,9 +304,9 @@ def _last_paragraph(lines: Sequence[str]) -> int:
 
 
 def _introduced(lines: Sequence[str], foreign: set[int]) -> None:
-    """Add the lines that a question or a colon introduces, or that a closing question is about.
+    """Mark text that a question or colon introduces, or that a closing question is about, as foreign.
 
-    Used where the judge is not at hand.
+    Used if the judge is not available.
     """
     blank = [number for number, line in enumerate(lines) if not line.strip()]
     if not blank:

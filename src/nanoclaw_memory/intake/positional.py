@@ -1,4 +1,4 @@
-"""Credentials that their place gives away: an option of a command, an argument of a call, something encoded."""
+"""Credentials recognised by their position: an option of a command, an argument of a call, encoded text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _COMMAND, _ARGUMENTS = 1000, 300  # characters after its name
 
 
 def find_placed(text: str, lowered: str, words: set[str]) -> Iterator[tuple[int, int]]:
-    """The spans of values that are credentials by the place at which they stand."""
+    """Yield the spans of values that are credentials by their position."""
     for command in _usages().keys() & set(" ".join(words).translate(_BORDERS).split()):
         yield from _in_command(command, text, lowered)
     if "(" in text and any(word in lowered for word in _CALLS):
@@ -70,15 +70,15 @@ def _in_command(command: str, text: str, lowered: str) -> Iterator[tuple[int, in
         done = end = _COMMAND_END.search(text, word.end(), word.end() + _COMMAND).end()  # type: ignore[union-attr]
         for usage in _usages()[command]:
             for match in _usage(usage).finditer(text, word.end(), end):
-                yield from (match.span(group) for group in _groups(match) if _is_given(match[group]))
+                yield from (match.span(group) for group in _groups(match) if _is_option_value(match[group]))
 
 
 def _groups(match: re.Match[str]) -> Iterator[int]:
     return (group for group in range(1, len(match.groups()) + 1) if match[group] is not None)
 
 
-def _is_given(value: str) -> bool:
-    """Whether the value of an option that takes a password is one, rather than a word for it."""
+def _is_option_value(value: str) -> bool:
+    """Return whether the value of a password option is a credential, rather than a word for one."""
     if (
         is_placeholder(value)
         or is_reference(value)
@@ -90,7 +90,7 @@ def _is_given(value: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _usages() -> dict[str, list[str]]:
-    """The ways in which well-known commands take a password, by command."""
+    """Return the ways in which well-known commands take a password, by command."""
     raw = json.loads(Path(__file__).with_name("secret_commands.json").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     for commands, usages in raw.items():
@@ -102,7 +102,7 @@ def _usages() -> dict[str, list[str]]:
 
 @functools.cache
 def _usage(template: str) -> re.Pattern[str]:
-    """A way of use as a pattern: capitals are places, a blank is any space."""
+    """Compile a usage: capitals are placeholders, a blank is any space."""
     parts = re.split("(NEXT|ANY|SECRET2|SECRET)", template)
     joined = "".join(_PLACES.get(part) or part.replace(" ", r"(?:(?:\s|\\\n){1,8})") for part in parts)
     return re.compile(rf"(?<=[\s'\"]){joined}", re.IGNORECASE if template.startswith("/") else 0)
@@ -122,7 +122,7 @@ def _in_calls(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_argument(value: str, before: str, function: str) -> bool:
-    """Whether a text in the brackets of a call is a credential: random, or after a user and looking chosen."""
+    """Return whether a text in the brackets of a call is a credential: random, or after a user and credential-like."""
     if re.search(r"[:=]\s{0,3}$", before) or _ADDRESS.search(value):
         return False  # a named argument: its name decides
     later = "," in before
@@ -131,7 +131,7 @@ def _is_argument(value: str, before: str, function: str) -> bool:
 
 
 def decoded(text: str) -> Iterator[tuple[int, int, str]]:
-    """The stretches of text that are other text in base64, decoded."""
+    """Yield the base64 stretches of a text, decoded."""
     for match in _ENCODED.finditer(text):
         plain = _decode(match[0])
         if plain is not None:

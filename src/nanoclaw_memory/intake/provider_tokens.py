@@ -1,4 +1,4 @@
-"""Credentials of services: a random value that a service's name introduces, or one with a prefix as services use."""
+"""Credentials of services: a random value introduced by a service's name, or with a prefix as services use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nanoclaw_memory.intake.secret_values import is_placeholder, is_random, verb
 
 _VALUE = verbose(r"(?<![\w/+.@~-])[a-z0-9](?:[\w+/.~-]|:(?=\w)){15,399}={0,2}(?![\w@])")
 _NAMED = 80  # characters before a value
-_OPENING = "\\\"'`=* \t\r\n"  # what may stand between an operator and a value
+_OPENING = "\\\"'`=* \t\r\n"  # characters that may separate an operator from a value
 _BESIDE_NAME = verbose(r"[^\w .\t-]")
 _ABOUT_IT = verbose(ABOUT + r"|\b(?:id|sha|commit|revision|zone|region|bucket|team|org|user|project)s?[ ]*\Z")
 _WORDS = verbose(r"(?-i:[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+)")
@@ -24,7 +24,7 @@ _HOSTS_OF_CODE = frozenset(
 )
 _UUID = verbose(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ENDING = verbose(r"\.[a-z]{2,5}\Z")
-# vtwn_…, BBDC-…, mlsn.…: letters that say whose it is, a sign, and what a generator made
+# vtwn_…, BBDC-…, mlsn.…: letters of the issuer, a sign, and generated characters
 _PREFIXED = verbose(
     r"""(?-i:(?P<prefix>(?:[a-z]{2,16}|[A-Z]{2,16}|[A-Z][a-z]{1,15}[A-Z]{0,3})\d{0,3}(?:[_-](?:[a-z]{1,9}|[A-Z]{1,9})\d{0,3}){0,2}))
     [_.~:-](?P<rest>[\w+/=.~:-]{20,})"""
@@ -32,7 +32,7 @@ _PREFIXED = verbose(
 
 
 def find_provided(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of values that are credentials by a service's name before them, or by a prefix."""
+    """Yield the spans of values that are credentials by a service's name before them, or by a prefix."""
     for value in _VALUE.finditer(text):
         found = value[0].rstrip(".=~-")
         if not _has_prefix(found) and not _names_provider(_name_before(text, value.start()), found):
@@ -42,7 +42,7 @@ def find_provided(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _name_before(text: str, start: int) -> str:
-    """The name to which a value is assigned: datadog = "…", <datadog>…, set("datadog", "…"), | datadog | … |."""
+    """Return the name to which a value is assigned: datadog = "…", <datadog>…, set("datadog", "…"), | datadog | … |."""
     before = text[max(0, start - _NAMED) : start]
     bare = before.rstrip(_OPENING)
     opening, last = before[len(bare) :], bare[-1:]
@@ -53,7 +53,7 @@ def _name_before(text: str, start: int) -> str:
 
 
 def _names_provider(name: str, value: str) -> bool:
-    """Whether a name contains a service's, and is not about something else that is random: an id, a commit."""
+    """Return whether a name contains a service's, and is not about another random value: an id, a commit."""
     if _ABOUT_IT.search(name):
         return False
     words = [word.lower() for word in _WORDS.findall(name)]
@@ -62,7 +62,7 @@ def _names_provider(name: str, value: str) -> bool:
 
 
 def _has_prefix(value: str) -> bool:
-    """Whether a value is a prefix and a long part of letters and digits in turns; before a hash, a service's name."""
+    """Return whether a value is a prefix and a long mix of letters and digits; a hash needs a service's name."""
     found = _PREFIXED.fullmatch(value)
     parts = re.split("[_-]|(?<=[a-z])(?=[0-9])", found["prefix"].lower()) if found else []
     if found is None or parts[0] in _ids():

@@ -1,6 +1,6 @@
-"""A learnt scorer of credentials in talk and notes: what a word looks like, and what the words around it say.
+"""A trained scorer of credentials in conversations and notes, by the form of a word and the words around it.
 
-`training/credentials.py` makes `secret_scorer.bin`: a scale, a shift and one byte for each hashed feature.
+`training/credentials.py` produces `secret_scorer.bin`: a scale, a shift and one byte for each hashed feature.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SIZE = 1 << 16
 FILE = Path(__file__).with_name("secret_scorer.bin")
 CUES = 1 << 17  # bits
 HEADER = struct.Struct("<ff")
-UNFIT = frozenset(("", "hex", "uuid", "url"))  # signs, and what only a name before it makes a credential
+UNFIT = frozenset(("", "hex", "uuid", "url"))  # signs, and forms that are credentials only after a name
 ODD = frozenset(("mixed", "alnum", "other", "long"))
 BEFORE, AFTER = 8, 4  # words of context
-LONGEST = 64  # characters of a word; longer ones are data, and the rules look at them
+LONGEST = 64  # characters of a word; longer ones are data, which the rules examine
 LONGEST_PHRASE = 24  # words
-FOUND = "§"  # stands for a credential in the context of another word
+FOUND = "§"  # replaces a credential in the context of another word
 THRESHOLD = 0.3  # logit
-BLOCK = 16_000  # characters that are looked at together
+BLOCK = 16_000  # characters that are examined together
 _BORDERS = frozenset(",;:/|\n=\"'`<>(){}")
 _EDGE = ("^", "$", "\n")
 _EDGES: tuple[list[str], ...] = ([], ["\n"])
@@ -65,17 +65,17 @@ _KINDS = (
 
 
 class ScoredWord(msgspec.Struct, frozen=True):
-    """A word or a sign, and what it is to itself and to its neighbours."""
+    """A word or a sign, with its features as a candidate and as a neighbour."""
 
     text: str
     kind: str  # "" for a sign
-    context: str  # as its neighbours see it
+    context: str  # the form its neighbours see
     is_cue: bool
-    is_short: bool  # so short that it can only be a part of a phrase
+    is_short: bool  # too short to be more than part of a phrase
 
 
 def find_scored(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of words that are probably credentials."""
+    """Yield the spans of words that are probably credentials."""
     for start in range(0, len(text), BLOCK):
         block = text[start : start + BLOCK]
         found = tagged(words(block))
@@ -90,8 +90,8 @@ def words(text: str) -> list[ScoredWord]:
 
 
 def tagged(block: Sequence[ScoredWord]) -> list[int]:
-    """The words over the threshold; what was found before is context of what follows."""
-    found: dict[int, None] = {}  # as a set that keeps the order
+    """Return the words over the threshold; earlier results are context for later words."""
+    found: dict[int, None] = {}  # an ordered set
     for at in candidates(block):
         if block[at].is_short and at - 1 not in found:
             continue
@@ -103,7 +103,7 @@ def tagged(block: Sequence[ScoredWord]) -> list[int]:
 
 
 def candidates(block: Sequence[ScoredWord]) -> Iterator[int]:
-    """The words that are looked at: those near one that often comes with credentials, and those of unusual form."""
+    """Yield the words to score: those near a word that often accompanies credentials, and those of unusual form."""
     near, end = -1, len(block) + BEFORE
     ahead = (at for at, word in enumerate(block) if word.is_cue)
     following = next(ahead, end)
@@ -115,7 +115,7 @@ def candidates(block: Sequence[ScoredWord]) -> Iterator[int]:
 
 
 def score(block: Sequence[ScoredWord], at: int, found: Collection[int]) -> float:
-    """The logit of a word's being a credential, or a part of one."""
+    """Return the logit of a word being a credential or part of one."""
     scale, shift, _, _ = _model()
     kind = block[at].kind
     before, after, position = context(block, at, found)
@@ -128,7 +128,7 @@ def score(block: Sequence[ScoredWord], at: int, found: Collection[int]) -> float
 def context(
     block: Sequence[ScoredWord], at: int, found: Collection[int]
 ) -> tuple[list[str], list[str], list[str]]:
-    """The words before and after a word, and the names of the features of its position."""
+    """Return the words before and after a word, and the names of the features of its position."""
     begin = at
     while begin - 1 in found and at - begin < LONGEST_PHRASE:
         begin -= 1  # the words of a phrase have the context of its first
@@ -142,7 +142,7 @@ def context(
 
 
 def own_features(text: str) -> list[int]:
-    """What a word looks like by itself: its shape, its length, the turns between kinds of characters, its letters."""
+    """Return the features of a word's form: its shape, length, alternating kinds of characters, letters."""
     shape = "".join(
         "0" if char.isdigit() else "A" if char.isupper() else "a" if char.isalpha() else char
         for char in text[:40]
@@ -156,7 +156,7 @@ def own_features(text: str) -> list[int]:
 
 
 def near_features(side: str, word: str, kind: str) -> list[int]:
-    """A word somewhere before or after, whole and in parts, alone and beside the kind of word that is looked at."""
+    """Return the features of a nearby word, whole and in parts, alone and combined with the candidate's kind."""
     named = [side + word]
     if side == "w":
         framed = f"<{word[:24]}>"
@@ -169,7 +169,7 @@ def place(name: str, size: int = SIZE) -> int:
 
 
 def cue_places(word: str) -> list[int]:
-    """The places of a word and of its parts in the table of cues."""
+    """Return the indexes of a word and its parts in the table of cues."""
     parts = [word] if len(word) < 4 else [word, *(word[i : i + 4] for i in range(min(len(word), 24) - 3))]
     return [place(part, CUES) for part in parts]
 
@@ -201,7 +201,7 @@ def _word(text: str) -> ScoredWord:
 
 
 def _kind(text: str) -> str:
-    """The form of a word; none for a sign, and for data of great length."""
+    """Return the form of a word; none for a sign and for long data."""
     if not text[0].isalnum() or len(text) > LONGEST:
         return ""
     if text.isalpha() and text[1:].islower():  # most words: a new process compiles no pattern for them
@@ -217,7 +217,7 @@ def _kind(text: str) -> str:
 
 @functools.cache
 def _model() -> tuple[float, float, Sequence[int], bytes]:
-    """Scale, shift, weights and cues; a scorer that finds nothing where its file is damaged."""
+    """Return scale, shift, weights and cues; if the file is damaged, a scorer that finds nothing."""
     try:
         content = FILE.read_bytes()
     except OSError:

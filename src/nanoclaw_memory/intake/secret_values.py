@@ -1,4 +1,4 @@
-"""How much a value looks like a credential by itself, whatever stands around it."""
+"""Rate how much a value looks like a credential by itself, regardless of its context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nanoclaw_memory.patterns import regex
 verbose = functools.partial(regex, flags=re.VERBOSE | re.IGNORECASE)
 
 MARKER = verbose(r"\[redacted:[a-z0-9-]{1,40}\]")
-# How much a value looks like a credential by itself.
+# The ratings.
 NOTHING, WORD, CHOSEN, STRONG, RANDOM = range(5)
 
 _DUMMY = verbose(
@@ -49,9 +49,9 @@ _CODE = verbose(
 )
 # A coordinate of Maven or Gradle; a repository at a commit, as workflows pin their actions.
 _DEPENDENCY = verbose(r"[a-z][\w-]*(?:\.[\w-]+)+:[\w.-]+:\d[\w.+-]*|[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40}")
-# Lower-case words that end in a number, as machines are called: api-fra-2, db-3.internal.
+# Lower-case words that end in a number, as machines are named: api-fra-2, db-3.internal.
 _HOST = verbose(r"(?-i:[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*-\d{1,3}[a-z]?(?:\.[a-z0-9-]+)*)")
-# Parts joined as programs join names: lh_node_stats, TAP::Parser, foo.f90.
+# Parts joined as in program identifiers: lh_node_stats, TAP::Parser, foo.f90.
 _NAMED = verbose(r"(?:[a-z$]+\d{0,3}|\d{1,2})(?:(?:_|::|\.|/)+(?:[a-z$]+\d{0,3}[a-z]{0,4}|\d{1,3}|v\d))+")
 # Parts of identifiers and of adjectives: a name with one of them is no passphrase.
 _NAMING = verbose(
@@ -74,7 +74,7 @@ _PLAIN_WORDS = frozenset(
 
 
 def quality(value: str, quoted: bool, by_people: bool) -> int:
-    """How much a value looks like a credential, by itself."""
+    """Return how much a value looks like a credential, by itself."""
     if not re.search(r"[\x21-\x7e]", value):
         return WORD  # of another script
     value = MARKER.sub("", value)
@@ -101,12 +101,12 @@ def quality(value: str, quoted: bool, by_people: bool) -> int:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value only stands for one: your-key, xxxx, ****, anything with "example"."""
+    """Return whether a value is only a placeholder: your-key, xxxx, ****, anything with "example"."""
     return bool(_EXAMPLE.search(value) or _MASKED.match(value))
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value is a word for a credential, or says where it is: password, ${DB_PASSWORD}, /run/secrets/db."""
+    """Return whether a value is a word for a credential, or its location: password, ${DB_PASSWORD}, /run/secrets/db."""
     value = value.strip("'\"")
     if value.lower() in _PLAIN_WORDS or (value[:1] in ",;:)" and not is_random(value)):
         return True
@@ -114,27 +114,29 @@ def is_reference(value: str) -> bool:
 
 
 def is_dependency(value: str) -> bool:
-    """Whether a value names a version of a package: org.acme:parser:1.4.2, acme/checkout@ with a whole commit."""
+    """Return whether a value names a version of a package: org.acme:parser:1.4.2, acme/checkout@ with a whole
+    commit.
+    """
     return _DEPENDENCY.fullmatch(value.strip("'\"")) is not None
 
 
 def is_host(value: str) -> bool:
-    """Whether a value may be the name of a machine; a passphrase may look the same."""
+    """Return whether a value may be the name of a machine; a passphrase may look the same."""
     return _HOST.fullmatch(value) is not None
 
 
 def is_name(value: str) -> bool:
-    """Whether a value may be the name of a machine, or of a piece of a program; a passphrase may look the same."""
+    """Return whether a value may be the name of a machine or in a program; a passphrase may look the same."""
     return is_host(value) or _NAMED.fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:
-    """Whether a value is a piece of a program: a call, an attribute, a name in camelCase or with hyphens."""
+    """Return whether a value is program text: a call, an attribute, a name in camelCase or with hyphens."""
     return _CODE.search(value) is not None
 
 
 def is_passphrase(value: str, words: int) -> bool:
-    """Whether a value is so many words, joined by signs or blanks, that name nothing in a program."""
+    """Return whether a value is so many words, joined by signs or blanks, that are no name in a program."""
     parts = re.split(r"[ _.-]+", value)
     if len(parts) < words or not all(part.isalpha() and len(part) < 16 for part in parts):
         return False
@@ -144,12 +146,12 @@ def is_passphrase(value: str, words: int) -> bool:
 
 
 def is_chosen(value: str) -> bool:
-    """Whether a value looks like a credential by itself, with digits or signs in it."""
+    """Return whether a value looks like a credential by itself, with digits or signs in it."""
     return quality(value, False, False) >= CHOSEN
 
 
 def is_random(value: str) -> bool:
-    """Whether a value was made by a generator: long, and letters and digits take turns."""
+    """Return whether a value was generated: long, with letters and digits alternating."""
     if len(value) < 16 or sum(char.isalpha() for char in value) < 4 or " " in value:
         return False
     turns = sum(a.isalnum() and b.isalnum() and a.isdigit() != b.isdigit() for a, b in pairwise(value))
@@ -159,18 +161,18 @@ def is_random(value: str) -> bool:
 
 
 def is_grouped(value: str) -> bool:
-    """Whether a value is a key in groups, as products and mail providers give them: abcd efgh ijkl mnop."""
+    """Return whether a value is a key in groups, as products and mail providers issue them: abcd efgh ijkl mnop."""
     groups = re.split(r"[ -]", value)
     alike = len(groups) >= 4 and {len(group) for group in groups} in ({4}, {5}, {6})
     return alike and "".join(groups).isalnum() and (" " in value or not "".join(groups).isdigit())
 
 
 def _rises(value: str) -> int:
-    """How often a capital follows a small letter."""
+    """Return how often a capital follows a small letter."""
     return sum(a.islower() and b.isupper() for a, b in pairwise(value))
 
 
 def entropy(value: str) -> float:
-    """Shannon entropy in bits a character."""
+    """Return the Shannon entropy in bits per character."""
     counts = (value.count(char) for char in set(value))
     return -sum(number / len(value) * math.log2(number / len(value)) for number in counts)

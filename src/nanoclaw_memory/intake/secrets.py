@@ -34,14 +34,14 @@ from nanoclaw_memory.intake.secret_values import (
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import slot_of
 
-# A masked neighbour can lay bare the border of the next secret; this many looks settle every real text.
+# Masking a neighbour can expose the border of the next secret; this many passes settle every real text.
 _LOOKS = 8
 
-# No vendor's token is shorter: text without such a run needs no look at their rules.
+# No vendor's token is shorter: text without such a run does not need these rules.
 _SHORTEST_TOKEN = 16
 _SHORTEST_ENCODED = 32
 
-# Keys under which a single word is the credential itself; several words say where it is kept.
+# Keys whose value is the credential if it is a single word; several words say where it is kept.
 _PASSWORD_KEY = regex(
     r"\b(?:password|passwd|passwort|passphrase|passcode|pwd|kennwort|pin|puk|cvc|cvv)"
     r"(?: (?:code|number|nummer))?$"
@@ -56,7 +56,7 @@ _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """A credential: its kind and where it stands."""
+    """A credential: its kind and its span."""
 
     kind: str
     start: int
@@ -64,11 +64,11 @@ class Secret(msgspec.Struct, frozen=True):
 
 
 class _SecretRule(msgspec.Struct, frozen=True):
-    """One rule; `value` says what speaks for a match.
+    """One rule; `value` names the evidence that it requires.
 
-    token: its own form and entropy. block: its form alone. placed: where it stands, unless it is a
-    reference. chosen, strong: where it stands, and that it has digits or signs. told: the same, or that it is
-    a word or words that name nothing in a program. random: a part of it is random.
+    token: form and entropy. block: form alone. placed: position, unless it is a reference. chosen, strong: position,
+    and digits or signs. told: the same, or a word or words that name nothing in a program. random: a part of it is
+    random.
     """
 
     name: str
@@ -80,7 +80,7 @@ class _SecretRule(msgspec.Struct, frozen=True):
 
 
 def find(text: str, learnt: bool = True) -> list[Secret]:
-    """The credentials in `text`, in order, never overlapping; by the rules alone, or by what was learnt, too."""
+    """Return the credentials in `text`, in order, never overlapping; with `learnt` also those of the trained scorer."""
     found: list[Secret] = []
     shown, origins = text, [(0, 0)]
     for _ in range(_LOOKS):
@@ -93,13 +93,15 @@ def find(text: str, learnt: bool = True) -> list[Secret]:
 
 
 def mask(text: str, learnt: bool = True) -> tuple[str, int]:
-    """`text` with every credential replaced by `[redacted:<kind>]`, and how many there were."""
+    """Replace every credential in `text` by `[redacted:<kind>]`; return the text and their number."""
     found = find(text, learnt)
     return (_masked(text, found)[0], len(found)) if found else (text, 0)
 
 
 def _masked(text: str, found: list[Secret]) -> tuple[str, list[tuple[int, int]]]:
-    """The masked text, and pairs of (position in it, position in `text`) where unmasked stretches begin."""
+    """Return the masked text, and pairs (position in it, position in `text`) of the beginnings of unmasked
+    stretches.
+    """
     parts: list[str] = []
     origins = [(0, 0)]
     length = position = 0
@@ -118,7 +120,7 @@ def _moved(secret: Secret, origins: list[tuple[int, int]]) -> Secret:
 
 
 def _scan(text: str) -> list[Secret]:
-    """One look at the text: what the rules find outside the markers, overlaps joined."""
+    """Scan the text once; return what the rules find outside the markers, overlaps joined."""
     lowered = text.replace("İ", "i").lower()  # the one letter whose lower case is longer
     words = set(lowered.split())
     longest = max(map(len, words), default=0)
@@ -137,11 +139,11 @@ def _scan(text: str) -> list[Secret]:
     if not hits:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
-    return [piece for secret in _joined(hits) for piece in _outside(secret, markers)]
+    return [piece for secret in _joined(hits) for piece in _unmasked_parts(secret, markers)]
 
 
 def _scored(text: str) -> list[Secret]:
-    """What the learnt scorer finds beside the rules, unless it is a word for a credential or names something else."""
+    """Return what the trained scorer finds beyond the rules, without words for credentials and other names."""
     return [
         Secret("credential", start, end)
         for start, end in find_scored(text)
@@ -155,14 +157,14 @@ def _scored(text: str) -> list[Secret]:
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:
-    """Text in base64 that has a credential in it."""
+    """Yield base64 text that contains a credential."""
     for start, end, plain in decoded(text):
         if any(find_named(plain, plain.lower())):
             yield start, end
 
 
 def _spans(rule: _SecretRule, text: str) -> Iterator[tuple[int, int]]:
-    """What a rule finds."""
+    """Yield the spans that a rule finds."""
     for match in rule.pattern.finditer(text):
         start, end = match.span(rule.group)
         value = MARKER.sub("", text[start:end])
@@ -171,7 +173,7 @@ def _spans(rule: _SecretRule, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_real(value: str, rule: _SecretRule) -> bool:
-    """Whether a matched value is a credential rather than a placeholder or a word."""
+    """Return whether a matched value is a credential rather than a placeholder or a word."""
     if is_placeholder(value) or (rule.entropy and entropy(value) < rule.entropy):
         return False
     if rule.value == "random":
@@ -184,7 +186,7 @@ def _is_real(value: str, rule: _SecretRule) -> bool:
 
 
 def _joined(hits: list[tuple[int, int, int, str]]) -> list[Secret]:
-    """Overlapping hits as one span under the earliest rule's name, so that no edge of a secret stays."""
+    """Join overlapping hits under the earliest rule's name, so that no edge of a secret remains."""
     joined: list[tuple[int, int, int, str]] = []
     for start, end, order, name in sorted(hits):
         if joined and start < joined[-1][1]:
@@ -196,8 +198,8 @@ def _joined(hits: list[tuple[int, int, int, str]]) -> list[Secret]:
     return [Secret(name, start, end) for start, end, _, name in joined]
 
 
-def _outside(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]:
-    """The parts of a secret that are not masked already."""
+def _unmasked_parts(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]:
+    """Yield the parts of a secret that are not masked already."""
     start = secret.start
     nearest = max(0, bisect.bisect_right(markers, (start, start)) - 1)
     for index in range(nearest, len(markers)):
@@ -215,7 +217,7 @@ def _outside(secret: Secret, markers: list[tuple[int, int]]) -> Iterator[Secret]
 
 @functools.lru_cache(maxsize=1)
 def _rules() -> tuple[_SecretRule, ...]:
-    """The rules in order of precedence."""
+    """Return the rules in order of precedence."""
     raw = json.loads(Path(__file__).with_name("secret_rules.json").read_text(encoding="utf-8"))
     return tuple(
         _SecretRule(
@@ -234,11 +236,11 @@ def _rules() -> tuple[_SecretRule, ...]:
 
 
 def mask_fact(entity: str, key: str, value: str) -> tuple[str, int]:
-    """The value with credentials masked, and how many there were; the key, or the entity, says what it is.
+    """Mask the credentials in a fact's value; its key or entity decides. Return it and their number.
 
     `blue-Falcon-9` alone is no credential, `password: blue-Falcon-9` is.
     """
-    learnt = " " in value.strip()  # of a lone id or model the scorer knows too little: its key decides
+    learnt = " " in value.strip()  # the scorer knows too little about a lone id or model: its key decides
     for name in dict.fromkeys((key, "", f"{entity} {key}".strip(), entity)):
         before = f"{name}: " if name else ""
         shown, count = mask(before + value, learnt)

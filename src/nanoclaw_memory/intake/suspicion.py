@@ -1,4 +1,4 @@
-"""What makes a text suspicious as a behavioral memory: rules in a data file, and characters that hide."""
+"""Detect suspicious texts that would steer the agent: rules in a data file, and hidden characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.types import OWN
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-# Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are let through.
+# Marks that reorder or hide text; emoji sequences need ZWJ and variation selectors, so those are allowed.
 _HIDDEN = regex(
     r"[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
@@ -27,7 +27,7 @@ _ENCODED = regex(
     r"(?<![A-Za-z0-9+/=_-])(?:[A-Za-z0-9+/]{4}){15,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\\w+/=-])"
 )
 _ESCAPED = regex(r"(?:\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#x?[0-9a-fA-F]{2,6};){8,}")
-# Letters of other alphabets that look like Latin ones, as used to slip past a filter.
+# Letters of other alphabets that look like Latin ones, as used to evade a filter.
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁһӏАЕОРСХІЈЅВМНТКοαεινΟΑΕΙΝΡΤΧıɑɡѵԛԝօոս",
     "aeopcyxijsdhlAEOPCXIJSBMHTKoaeivOAEINPTXiagvqwonu",
@@ -38,7 +38,7 @@ _ADDRESS = regex(
 )
 _LEET = str.maketrans("013457@$", "oieastas")
 _FILLERS = "\u115f\u1160\u3164\uffa0"  # letters that print as nothing
-# Words of a rule, in English and German: how an agent words a command that it calls a fact.
+# Words of a rule, in English and German: the wording of a command that an agent labels as a fact.
 _RULE = regex(
     r"\b(?:always|never|must|mustn'?t|should|shall|whenever|(?:every|each) time|(?:is|are) to be|make sure|"
     r"(?:if|when|before) (?:you|asked)|immer|niemals|stets|müss(?:t|en)|muss(?:t)?|soll(?:st|en)?|darfst|"
@@ -53,27 +53,27 @@ _RULE = regex(
 LIKELY = 0.7  # .3 % of ordinary lines reach it, and 2 % to 10 % of texts written to resemble attacks
 PERHAPS = 0.4  # .2 % of ordinary lines reach it, and 70 % to 83 % of attacks of other authors
 STEERING = "reads like an attempt to steer the agent"
-RULES = ("preference", "instruction")  # types that the judge finds in what has no word of a rule
+RULES = ("preference", "instruction")  # types that the judge finds in text without a word of a rule
 
 
 def steering(text: str) -> list[str]:
-    """The reason to hold what somebody else says, by the learnt scorer; it adds a warning and decides nothing alone."""
+    """Return the trained scorer's reason to hold a text of others; it adds a warning and decides nothing alone."""
     likely = scorer.strongest("attack", text)
     return [f"{STEERING} ({likely:.2f})"] if likely >= LIKELY else []
 
 
 def signs_of_attack(text: str, origin: str) -> list[str]:
-    """Why a line of this origin must wait for a person; nothing for what people write themselves."""
+    """Return why a line of this origin must await review; empty for what people write themselves."""
     return [] if origin in OWN else [*suspicions(text), *steering(text)]
 
 
 def addresses(text: str) -> bool:
-    """Whether a text names where something may be sent to: mail, a page, an account, a telephone."""
+    """Return whether a text contains a destination: mail, a page, an account, a telephone."""
     return bool(_ADDRESS.search(text))
 
 
 def reads_like_rule(text: str, judge: Judge | None = None) -> bool:
-    """Whether a text says what the agent is to do, whatever type it was given: by its words, the scorer, the judge."""
+    """Return whether a text says what the agent should do, whatever its type: by its words, the scorer, the judge."""
     plain = unicodedata.normalize("NFKC", text).translate(_LOOKALIKES)
     if _RULE.search(plain) or scorer.strongest("attack", text) >= PERHAPS:
         return True
@@ -81,13 +81,13 @@ def reads_like_rule(text: str, judge: Judge | None = None) -> bool:
 
 
 def folded(text: str) -> str:
-    """The letters and digits of a text as an eye takes them: two texts that look the same have the same."""
+    """Return the letters and digits of a text as a reader sees them, so that texts that look alike are equal."""
     latin = unicodedata.normalize("NFKD", text).translate(_LOOKALIKES).casefold().translate(_LEET)
     return "".join(char for char in latin if char.isalnum() and char not in _FILLERS) or text
 
 
 def suspicions(text: str) -> list[str]:
-    """The reasons to hold a text for a person's review; empty for an ordinary one."""
+    """Return the reasons to hold a text for a person's review; empty for an ordinary one."""
     found = []
     if _HIDDEN.search(text) or _JOINER_IN_WORD.search(text):
         found.append("hidden characters")
@@ -99,7 +99,7 @@ def suspicions(text: str) -> list[str]:
 
 
 def from_others(origin: str) -> str:
-    """Why nothing of this origin steers before a person has approved it."""
+    """Return why nothing of this origin steers before a person has approved it."""
     return "said in a shared chat" if origin == "shared" else f"comes from {_SOURCES[origin]}"
 
 
@@ -112,7 +112,7 @@ class _SuspicionRule(msgspec.Struct, frozen=True):
     negator: re.Pattern[str] | None
 
     def matches(self, text: str) -> bool:
-        """Whether a pattern is found that no "never …" or "do not …" before it turns round."""
+        """Return whether a pattern matches and no "never …" or "do not …" before it reverses its meaning."""
         return any(
             self.negator is None or not self.negator.search(text, max(found.start() - 60, 0), found.start())
             for pattern in self.patterns
@@ -121,7 +121,7 @@ class _SuspicionRule(msgspec.Struct, frozen=True):
 
 
 def _forms(text: str) -> set[str]:
-    """The text as written and as a reader would take it: hidden marks out, look-alikes and leet undone."""
+    """Return the text as written and as a reader sees it: hidden marks removed, look-alikes and leet undone."""
     bare = _JOINER_IN_WORD.sub("", _HIDDEN.sub("", text))
     folded = unicodedata.normalize("NFKC", bare)
     latin = folded.translate(_LOOKALIKES)

@@ -1,4 +1,4 @@
-"""Credentials that a sentence tells: plain words and numbers, which no form gives away."""
+"""Credentials in prose: plain words and numbers that only the sentence reveals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADVERB = r"""now|still|currently|just|then|again|always|simply|also|probably|act
     |desde|hoy|ayer|ora|adesso|sempre|oggi|agora|hoje|maintenant|désormais|toujours|depuis|hier|teraz|zawsze|od|dziś
     |теперь
     |сейчас|снова|всегда"""
-# pw for the zip is bluebottle: a single word, at the end of what is said
+# pw for the zip is bluebottle: a single word, at the end of the statement
 _PREPOSITION = r"""for|of|to|on|at|in|f[üu]rs?|vom|beim|von|zum|zur|der|des|del|della|de|du|da|do|van|voor|pour
     |per|para|til|till"""
 _TOLD = verbose(
@@ -31,7 +31,7 @@ _WORDS_TOLD = verbose(
     |can|has|is|or|and|was|when|with|if|that|which|protect\w*|siehe|im|in|beim|bei|steht|liegt|wird|nicht|und|oder)[ ])
     (?P<value>[^\W\d_]{{2,12}}(?:[ ][^\W\d_]{{2,12}}){{2,7}})(?=["”.]{{0,2}}[ ]?(?:[\r\n]|\Z)|["”,]|[ ]but[ ])"""
 )
-# How English, German and Dutch adjectives and participles end: required, trivial, abgelaufen, onbekend.
+# Endings of English, German and Dutch adjectives and participles: required, trivial, abgelaufen, onbekend.
 _STATE = verbose(
     r""".*(?:ed|ing|[ai]ble|ive|ous|[aei]nt|ful|less|[ao]ry|ic|ish|[ai]te|ete|ct|some|own|al|ar|id|ique|ex|[iou]re|are
     |[dfklpstv]y|[dfklmnrstx]en|[ai]s|rs|w|ong|eak|ard|good|fine|blank|ale|[am]e|fe|one|ve|ough|om|mon|ase|[tv]er|ple|[^n]t
@@ -61,7 +61,7 @@ _REVERSED = verbose(
 
 
 def find_told(name: CredentialName, text: str) -> Iterator[tuple[int, int]]:
-    """What a few words say that no value says by itself: from Patito22 to Cisne23, for the zip is bluebottle."""
+    """Yield values that only a few words reveal: from Patito22 to Cisne23, for the zip is bluebottle."""
     replaced = _REPLACED.match(text, name.end)
     if replaced and is_chosen(replaced["old"]) and is_chosen(replaced["new"]):
         yield from (replaced.span("old"), replaced.span("new"))
@@ -77,14 +77,16 @@ def find_told(name: CredentialName, text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_noun(word: str, of: bool) -> bool:
-    """Whether a word after `is` is more likely the password than what it is like: Persimmon, of the zip bluebottle."""
+    """Return whether a word after `is` is probably the password, not its description: Persimmon, of the zip
+    bluebottle.
+    """
     if is_reference(word) or not is_passphrase(word, 1):
         return False
     return word.istitle() or (of and not _STATE.fullmatch(word))
 
 
 def find_reversed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Values before their name: hunter2 is the password."""
+    """Yield values before their name: hunter2 is the password."""
     linked = not set(_REVERSED_LINKS).isdisjoint(text[start:end].lower().split())
     for match in _REVERSED.finditer(text, start, end) if linked else ():
         if match["phrase"]:

@@ -1,4 +1,4 @@
-"""What a person says about keeping: that this is not to be stored, or that something is to be forgotten."""
+"""Detect a person's requests about memory: not to store something, or to forget something."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS, words
 from nanoclaw_memory.types import Utterance
 
-UNKEPT = "[off the record]"  # stands in the spool for what is not to be stored; it is no more kept than that
+UNKEPT = "[off the record]"  # replaces text in the spool that must not be stored
 MAX_CHARS = 16_000
 
-# Said of a conversation and of nothing else.
+# Phrases about a conversation and nothing else.
 _CONFIDENTIAL = regex(
-    r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) )|"
+    # "but was printed" is a statement about somebody else's past.
+    r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) (?:was |were |then )?\w+(?:ed|wn|nt)\b)|"
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
     r"(?:^|[.!?,]\s)between (?:us|you and me):|"
@@ -25,13 +26,14 @@ _CONFIDENTIAL = regex(
     r"behalten)\b",
     re.I,
 )
-# A clause that tells the agent not to keep something says nothing else: all its words are these, so that "don't store
-# the token in git" and "don't save it as a draft" are none, in whatever order the words stand.
+# A clause that asks the agent not to store something consists only of these words, in any order, so that "don't store
+# the token in git" and "don't save it as a draft" do not match.
 _KINDS = {
     "n": "not don't dont never no none nothing without skip avoid "
     "nicht nie niemals nichts nirgends nirgendwo kein keine keinen keinesfalls",
-    "N": "didn't won't wouldn't isn't aren't",  # of what somebody hopes, else of what went wrong
-    "o": "out off leave aus raus heraus lass lasst",  # they deny beside a memory: leave this out of your notes
+    "N": "didn't won't wouldn't isn't aren't",  # of a hope or of what went wrong
+    # they deny beside a memory: leave this out of your notes
+    "o": "out off leave aus raus heraus lass lasst",
     "k": "written jotted store save log archive persist retain record stored saved logged archived "
     "persisted retained recorded storing saving "
     "logging recording archiving retaining speicher speichere speichern speicherst gespeichert "
@@ -41,14 +43,13 @@ _KINDS = {
     "mitschreiben festhalten festgehalten aufheben aufbewahren aufzeichnen preserve preserved capture captured "
     "protokollieren protokolliert vermerken vermerkt verzeichnen dokumentieren dokumentiert "
     "einspeichern loggen",
-    "K": "keep keeping kept behalten behalte behältst ablegen eintragen "
-    "auftauchen",  # and of things of any kind
+    "K": "keep keeping kept behalten behalte behältst ablegen eintragen auftauchen",  # also of other things
     "m": "remember memorize memorise remembered memorized memorised remembering memorizing memorising "
     "merk merke merken "
     "merkst gemerkt erinnere erinnern erinnerst",
     "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg "
     "lege trag trage nimm "
-    "nehmen heb hebe aufnehmen commit learn",  # they keep only with one of the next
+    "nehmen heb hebe aufnehmen commit learn",  # they mean storing only with one of the next
     "d": "down away onto auf fest ab ein mit track",
     "r": "this that it these one part bit last following same any all das dies dieses diese es folgende "
     "folgendes folgenden hier davon dazu daran "
@@ -64,7 +65,8 @@ _KINDS = {
     "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
     "muss musst müssen brauchst braucht need be to",
     "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
-    "a": "anywhere around at about me later ever again just only in into of on from for up the a an "
+    "a": "our unser unsere unseren unserem unserer "
+    "anywhere around at about me later ever again just only in into of on from for up the a an "
     "thing something anything really "
     "any end go goes come is are was were i'd i'm it'd you'd if so make kept keine ok okay thanks "
     "hey and or too either now "
@@ -81,7 +83,7 @@ for _kind, _said in _KINDS.items():
     for _word in _said.split():
         _KIND_OF.setdefault(_word, _kind)
 _WORD = regex(r"[\w'-]+")
-# Talk of it at any length is one word: "what I just said about Clara", "das mit Olga".
+# A reference to a conversation of any length counts as one word: "what I just said about Clara", "das mit Olga".
 _TALK = regex(
     r"\b(?:what(?:ever)?|everything|anything|all|nothing|none of what)(?: that)? i(?:['’]ve|['’]m| am| have)? "
     r"(?:\w+ ){0,3}?(?:say|said|saying|tell|told|telling|mention(?:ed)?|write|wrote)\b[^.!?:;,\n]{0,40}?"
@@ -113,7 +115,7 @@ _JOINED = regex(
     r"(?:dass|du|wenn)\b)",
     re.I,
 )
-# What is said to be private, as a phrase of its own.
+# Phrases that declare something private.
 _PRIVATE = regex(
     r"(?:^|[.!?,:–—\n]\s?)(?:(?:ok(?:ay)?|just|strictly|this|that|it|is|was|'s|das|ist|war|top|"
     r"streng|ganz|nur|very|in|im|ps|"
@@ -123,7 +125,7 @@ _PRIVATE = regex(
     r"persönlich|unter vier augen)(?: gesagt)?\s?(?=[:,.!–—\n]|$)",
     re.I,
 )
-# Of the kinds of a clause's words: that it denies that something is kept, and that it says something else.
+# Kinds of words in a clause: it denies storing, or it says something else.
 _DENIES = regex(r"(?=.*(?:[nN]|o.*s))(?=.*(?:[kKms]|v.*[ds]|d.*v|n.*v.*a|v.*n))(?=.*(?:[rmsk]))", re.DOTALL)
 _OTHERWISE = regex(r"x|^[^w]*N(?!.*w)")
 _WANTS_TO = regex(r"\bno one\b|\b(?:want|like|wish|prefer|hope|rather) to\b")
@@ -148,10 +150,14 @@ _TOLD = (
     r"know|stored|have|remember))\b"
 )
 _ASKED = (
-    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|einfach|ach|dann),? ){0,3}"
+    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|so|now|then|einfach|ach|dann),? ){0,3}"
     r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) "
     r"(?:kannst|sollst|can|should) |"
     r"i['’]?(?:d| would) like you to |i want you to )?(?:(?:please|bitte|just|mal|einfach) ){0,3})"
+)
+_YOU_HAVE = (
+    r"you(?:['’]ve| have)? (?:ever )?"
+    r"(?:know|remember(?:ed)?|stored|saved|noted|memori[sz]ed|recorded|learn(?:ed|t))\b"
 )
 _SOFT = r"(?: (?:bitte|mal|einfach|wieder|doch|please|just|again))*"
 _FORGET = regex(
@@ -161,11 +167,11 @@ _FORGET = regex(
     rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|"
     rf"über|about) )|"
     rf"(?:lösche?|streiche?|entferne?|wirf|nimm|vergiss|delete|erase|remove|wipe|drop|forget){_SOFT}"
-    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) |(?:everything|all|"
-    rf"anything)(?: that)? you )|"
+    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) )|"
+    rf"(?:delete|erase|remove|wipe|drop|forget){_SOFT} (?:everything|all|anything|whatever)(?: that)? {_YOU_HAVE}|"
     rf"(?:lösche?|streiche?|entferne?){_SOFT} (?:alles (?:zu|über) {_MINE}|das mit (?!de[rmn]\b|eine|diese))|"
     rf"(?:delete|erase|remove|wipe|drop) (?:{_TOLD}|everything (?:about|on) {_MINE}))|"
-    # German says the verb last, after whatever it is about.
+    # German puts the verb last, after its object.
     rf"(?:^|[.!?:;–—\n]\s{{0,4}})(?:bitte |(?:kannst|könntest|würdest|magst) du |du (?:kannst|sollst|"
     rf"sollte?st) )?"
     rf"(?=[^.!?:\n]{{0,120}}\b(?:bitte|(?:kannst|könntest|würdest|magst|sollst) du|du (?:kannst|"
@@ -180,24 +186,25 @@ _FORGET = regex(
     r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|"
     r"thanks|danke)\b))|"
     r"\b(?:forget|vergiss) (?:that|this|it|das|es|dies)(?: again| wieder)?,? (?:please|bitte)\b|"
-    r"\bforget (?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
+    r"(?<!n['’]t )(?<!\bnot )(?<!never )\bforget "
+    r"(?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
     re.I,
 )
 _NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.I)
 
 
 def is_unkept(message: str) -> bool:
-    """Whether the person says that the conversation itself is not to be stored."""
-    return _in_own_words(message, _says_unkept)
+    """Return whether the person asks that the conversation itself is not stored."""
+    return _in_own_words(message, _matches_unkept)
 
 
 def asks_to_forget(message: str) -> bool:
-    """Whether the person wishes that something is forgotten, which only a command of theirs does."""
-    return _in_own_words(message, _says_forget)
+    """Return whether the person asks to forget something, which only their own command does."""
+    return _in_own_words(message, _matches_forget)
 
 
 def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
-    """The turns of a transcript without those that are not to be stored, and their answers."""
+    """Yield the turns of a transcript without those that must not be stored, and their answers."""
     unkept = False
     for turn in said:
         if turn.speaker == "User":
@@ -207,8 +214,7 @@ def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
 
 
 def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
-    """Whether the person says it themselves; hardly any message says it at all, and few are read "
-    "for who wrote them."""
+    """Return whether the person says it in their own words; checked last because hardly any message says it at all."""
     shown = message[:MAX_CHARS]
     if not says(shown):
         return False
@@ -217,11 +223,11 @@ def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     return says(typed(shown))
 
 
-def _says_forget(said: str) -> bool:
+def _matches_forget(said: str) -> bool:
     return any(not _NOT_FORGET.search(found[0]) for found in _FORGET.finditer(said))
 
 
-def _says_unkept(said: str) -> bool:
+def _matches_unkept(said: str) -> bool:
     if _CONFIDENTIAL.search(said):
         return True
     if not (_KEEPING.search(said) and _DENIED.search(said)):
@@ -229,11 +235,11 @@ def _says_unkept(said: str) -> bool:
     said = _JOINED.sub(r"\1", _TALK.sub(_as_message, said.replace("’", "'")))
     breaks = [*_BREAK.finditer(said)]
     ends = [*(one.start() for one in breaks[1:]), len(said)]
-    return any(_tells(said, one, end) for one, end in zip(breaks, ends, strict=True))
+    return any(_asks_not_to_store(said, one, end) for one, end in zip(breaks, ends, strict=True))
 
 
-def _tells(said: str, begin: re.Match[str], end: int) -> bool:
-    """Whether the clause between two breaks tells the agent not to keep what is said."""
+def _asks_not_to_store(said: str, begin: re.Match[str], end: int) -> bool:
+    """Return whether the clause between two breaks asks the agent not to store what is said."""
     clause, after = said[begin.end() : end].lower(), said[end : end + 16]
     found = _WORD.findall(clause)
     kinds = "".join(_KIND_OF.get(word, "x") for word in found) + "n" * ("n't" in clause)
@@ -251,7 +257,7 @@ def _tells(said: str, begin: re.Match[str], end: int) -> bool:
     if "i" in kinds and not ("w" in kinds and ("y" in kinds or "s" in kinds or done)):
         return False  # what they do not store themselves
     if not (polite or set("bwq").intersection(kinds)) and (_YOU_FIRST.match(kinds) or done):
-        return False  # a complaint, or what is so
+        return False  # a complaint, or a description
     if "?" in after[:1] and not (polite or _ASKED_OF.match(kinds)):
         return False
     if "m" in kinds or _CONVERSATION.search(clause) or ("s" in kinds and "y" in kinds):
@@ -266,8 +272,7 @@ def _as_message(talk: re.Match[str]) -> str:
 
 
 def _is_of_talk(said: str, begin: re.Match[str], alone: bool) -> bool:
-    """Whether a clause is a sentence of its own, where that is enough, or follows a statement "
-    "rather than a task."""
+    """Return whether a clause is a sentence, if that suffices, or follows a statement rather than a task."""
     ends = begin["sign"] in ("", ".", "!", "?", "…", "\n")
     if ends and alone:
         return True

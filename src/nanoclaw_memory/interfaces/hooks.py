@@ -1,4 +1,4 @@
-"""Answer agent hooks: JSON in, JSON out, exit 0 always; a context that is longer than a client accepts is cut."""
+"""Answer agent hooks: JSON in, JSON out, exit 0 always; a context longer than a client accepts is cut."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 MAX_ACTION, MAX_RULE = 1_000, 400
-# Tools that change nothing, and arguments that are texts to be written, not what is done.
+# Tools that change nothing, and arguments that are text to be written rather than actions.
 _READING = regex(
     r"(?:read|grep|glob|ls|list|get|search|find|view|fetch|web|todo|task|notebookread|ask)", re.I
 )
 _CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file_text", "insert_text"})
-# A process of its own waits so long for another that writes, and ends so many seconds after it began.
+# How long a separate process waits for another writer, and how many seconds after its start it ends.
 WAIT_MS, COMPACTION_WAIT_MS = 300, 5_000
 SECONDS, OTHER_SECONDS = {"compact": 28.0, "start": 9.0, "end": 2.8}, 4.8
-POLITENESS = 15  # of 19 steps: what runs beside a client takes what it leaves
+POLITENESS = 15  # of 19 steps: background work yields to the client
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
-_PASSING_CLIENTS = frozenset({"openclaw"})  # what a turn is given is gone from their window with the next
+_PASSING_CLIENTS = frozenset({"openclaw"})  # what they get in one turn leaves their window with the next
 
-# What each client calls the same moment.
+# Each client's names for the same events.
 _KINDS = {
     "sessionstart": "start",
     "userpromptsubmit": "prompt",
@@ -57,17 +57,17 @@ _KINDS = {
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One call of a hook, whatever client it comes from."""
+    """One call of a hook, from any client."""
 
-    name: str  # as the client spells it, for the answer
+    name: str  # in the client's spelling, for the answer
     kind: str  # start, prompt, asked, compact, answer, end, tool
     client: str
     payload: Mapping[str, Any]
-    remote: bool = False  # of another machine: it names no file here, and reports what was said by itself
-    repeat: bool = False  # what the session was given may not have reached it
+    remote: bool = False  # from another machine: it names no file here, and reports exchanges separately
+    repeat: bool = False  # earlier answers may not have reached the session
 
     def text(self, *keys: str) -> str:
-        """The first of these fields that contains text."""
+        """Return the first of these fields that contains text."""
         return next((value for key in keys if isinstance(value := self.payload.get(key), str) and value), "")
 
     @property
@@ -76,13 +76,13 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def directory(self) -> str:
-        """Where the person works; Cursor lists all roots of its window."""
+        """Return where the person works; Cursor lists all roots of its window."""
         roots = self.payload.get("workspace_roots")
         first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
         return self.text("cwd") or first
 
 
-Aside = Callable[["Memory"], None]  # what a session's start or end sets going beside it
+Aside = Callable[["Memory"], None]  # background work that a session's start or end triggers
 
 
 def run(
@@ -105,7 +105,7 @@ def run(
 
 
 def run_and_exit(request: shim.Request) -> None:
-    """Answer one hook and end the process at once: no collection of garbage, no clean-up.
+    """Answer one hook and end the process at once, without garbage collection or clean-up.
 
     Whatever it waits for, it ends about when clients would end it.
     """
@@ -120,9 +120,9 @@ def run_and_exit(request: shim.Request) -> None:
         os._exit(0)
 
     _thread.start_new_thread(give_up, ())
-    # No thread of Python gets its turn while a regular expression is matched: this one needs none.
+    # No Python thread runs while a regular expression is matched: a signal's default action needs none.
     faulthandler.dump_traceback_later(seconds + 0.1, exit=True, file=os.open(os.devnull, os.O_WRONLY))
-    run(request, aside=_work_aside)
+    run(request, aside=_start_background_work)
     keep()
     os._exit(0)
 
@@ -134,7 +134,7 @@ def _answer_here(
         from nanoclaw_memory.memory import Memory
 
         memory = Memory.open(request.home, scope, overrides=overrides, directory=Path.cwd())
-        memory.group.resources.hurried = kind_of(request.argument) == "prompt"
+        memory.group.resources.defers_graph = kind_of(request.argument) == "prompt"
         patient = kind_of(request.argument) == "compact"
         memory.group.resources.wait_ms = COMPACTION_WAIT_MS if patient else WAIT_MS
         return memory
@@ -157,11 +157,11 @@ def answer(
     repeat: bool = False,
     aside: Aside | None = None,
 ) -> bytes:
-    """The JSON to print for one hook; empty when there is nothing to add or anything is wrong.
+    """Return the JSON to print for one hook; empty when there is nothing to add or anything is wrong.
 
-    `directory` is where the hook runs, for clients that do not say where the person works. What a `remote` client
-    says of files is of its own machine: it is not looked at. To `repeat` gives lines that the session was given:
-    by a server whose answer came too late.
+    `directory` is where the hook runs, for clients that do not report where the person works. Files named by a
+    `remote` client are on its own machine and are not read. `repeat` injects lines that the session already received,
+    for a server whose answer came too late.
     """
     event = parse(event_name, raw)
     if event is not None and remote:
@@ -177,7 +177,7 @@ def answer(
     with open_memory(own) as memory:
         if not memory.home.exists():
             told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
-            return _told(event, told)  # a hook never creates a home
+            return _plugin_note(event, told)  # a hook never creates a home
         try:
             if memory.group.is_off(where):
                 return b""
@@ -186,8 +186,8 @@ def answer(
             if aside is not None and event.kind in ("start", "end"):
                 _attempt(memory, "learning", partial(aside, memory))
             return _answer_json(event, context, told).encode("utf-8", "replace")
-        except SettingsError as error:  # nothing is remembered until it is mended
-            return _told(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
+        except SettingsError as error:  # nothing is stored until the settings are repaired
+            return _plugin_note(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
         except (NanoClawError, OSError) as error:
             memory.group.telemetry.record(
                 "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
@@ -195,18 +195,15 @@ def answer(
             return b""
 
 
-def _work_aside(memory: Memory) -> None:
-    """Set going what hooks leave undone: judging what was said, and vectors for it where they cost nothing."""
+def _start_background_work(memory: Memory) -> None:
+    """Start work that hooks leave undone: judging exchanges, and embedding if that costs nothing."""
     group = memory.group
-    if group.has("facts") and group.lessons.unjudged(1):
-        _spawn_upkeep(memory, "learn")
-    if group.resources.embeds_here:
-        _spawn_upkeep(memory, "index")
-
-
-def _spawn_upkeep(memory: Memory, job: str) -> None:
-    """Run one job of upkeep in a process of its own that nobody waits for."""
-    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", job]
+    learn = group.has("facts") and group.lessons.unjudged(1)
+    # One process runs both: a second one would find the lock of the first and end.
+    jobs = [*(["learn"] if learn else []), *(["index"] if group.resources.embeds_here else [])]
+    if not jobs:
+        return
+    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", *jobs]
     silent = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
     with suppress(OSError, NotImplementedError):
         os.posix_spawnp(
@@ -219,7 +216,7 @@ def _spawn_upkeep(memory: Memory, job: str) -> None:
 
 
 def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client says, without the places on its machine."""
+    """Return a client's payload without paths on its machine."""
     return {
         name: value
         for name, value in payload.items()
@@ -227,19 +224,19 @@ def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told(event: Event, line: str) -> bytes:
-    """At a session's start, a line for the person who has the plugin and no memory that works; else nothing."""
+def _plugin_note(event: Event, line: str) -> bytes:
+    """At a session's start, return a line for a person whose plugin has no working memory; else nothing."""
     is_told = event.kind == "start" and event.client == "other" and event.text("source") == "startup"
     return json.dumps({"systemMessage": line}).encode() if is_told else b""
 
 
 def kind_of(event_name: str) -> str:
-    """The moment an event's name means, however a client spells it; empty when it is unknown."""
+    """Return the kind of an event for its name in any client's spelling; empty when unknown."""
     return _KINDS.get(shim.event_key(event_name), "")
 
 
 def parse(event_name: str, raw: bytes) -> Event | None:
-    """The event, or None when it is unknown or not a JSON object."""
+    """Parse an event; return None when it is unknown or not a JSON object."""
     kind = kind_of(event_name)
     if not kind or len(raw) > shim.MAX_INPUT:
         return None
@@ -256,7 +253,7 @@ def parse(event_name: str, raw: bytes) -> Event | None:
 
 
 def _start(memory: Memory, event: Event) -> str:
-    """The boot context and the blocks; nothing on resume: they are in the window already."""
+    """Return the boot context and the blocks; nothing on resume, as the window still contains them."""
     source = event.text("source")
     if source == "resume":
         return ""
@@ -264,7 +261,7 @@ def _start(memory: Memory, event: Event) -> str:
 
 
 def _waiting(memory: Memory, event: Event) -> str:
-    """A line for whoever is at the keyboard when proposals wait; the model does not get it."""
+    """Return a line for the person when proposals are open; the model does not get it."""
     if event.client != "other" or event.text("source") not in ("", "startup") or not memory.scope.private:
         return ""
     with suppress(NanoClawError, OSError):  # a session starts without it
@@ -275,20 +272,20 @@ def _waiting(memory: Memory, event: Event) -> str:
 
 
 def _prompt(memory: Memory, event: Event) -> str:
-    """The blocks for what the person wrote; the question is spooled for when its answer comes."""
+    """Return the blocks for the person's message; the message is spooled until its answer comes."""
     message = as_typed(event.text("prompt"))
     if not message.strip():
         return ""
     _catch_up(memory, event)
-    # First: a turn that fails or is cut off must not lose what was said.
-    _note(memory, event, "prompt", message)
+    # First: a turn that fails or is cut off must not lose the message.
+    _spool(memory, event, "prompt", message)
     _drain(memory)
     turn = memory.before_turn(message, repeat=event.repeat or event.client in _PASSING_CLIENTS)
     return "\n\n".join(filter(None, [turn.text, _flush(memory, event)]))
 
 
 def _flush(memory: Memory, event: Event) -> str:
-    """Once per compaction cycle, when the transcript has grown long: ask to write down what should last."""
+    """Once per compaction cycle, when the transcript has grown long: ask the agent to write down what should last."""
     try:
         size = Path(event.text("transcript_path") or "/").stat().st_size
     except OSError:
@@ -298,16 +295,16 @@ def _flush(memory: Memory, event: Event) -> str:
         return ""
     try:
         return memory.conversations.flush_needed(0, size).prompt
-    except (NanoClawError, OSError):  # it could not be noted that it was asked: then it must not be asked
+    except (NanoClawError, OSError):  # it could not be recorded, so it must not be asked
         return ""
 
 
-def _asked(memory: Memory, event: Event) -> str:
-    """Clients whose prompt hook cannot inject: only spool the question."""
+def _spool_prompt(memory: Memory, event: Event) -> str:
+    """Only spool the message, for clients whose prompt hook cannot inject."""
     message = as_typed(event.text("prompt"))
     if message.strip():
         _catch_up(memory, event)
-        _note(memory, event, "prompt", message)
+        _spool(memory, event, "prompt", message)
     return ""
 
 
@@ -320,34 +317,34 @@ def _compact(memory: Memory, event: Event) -> str:
 
 
 def _stop(memory: Memory, event: Event) -> str:
-    """Spool the answer in milliseconds; what it means is worked out later."""
+    """Spool the answer within milliseconds; it is analysed later."""
     answer = event.text("last_assistant_message", "prompt_response", "text")
     if answer:
-        _note(memory, event, "answer", answer)
+        _spool(memory, event, "answer", answer)
     else:
         _catch_up(memory, event)
     return ""
 
 
-def _note(memory: Memory, event: Event, kind: str, text: str) -> None:
-    """Spool a question or an answer; another machine spools its own and reports them whole."""
+def _spool(memory: Memory, event: Event, kind: str, text: str) -> None:
+    """Spool a message or an answer; another machine spools its own and reports complete exchanges."""
     if not event.remote:
         _attempt(memory, "note", lambda: memory.conversations.note(kind, text))
 
 
 def _drain(memory: Memory, limit: int = 5) -> None:
-    """Archive what was spooled; what cannot be archived now stays in the spool."""
-    from nanoclaw_memory.memory.team_pages import shown
+    """Archive spooled exchanges; those that cannot be archived now stay in the spool."""
+    from nanoclaw_memory.memory.team_pages import synchronised
 
     def drain() -> None:
-        with shown(memory.group):
+        with synchronised(memory.group):
             memory.group.drain_spool(limit, WAIT_MS / 1000)
 
     _attempt(memory, "drain", drain)
 
 
 def _catch_up(memory: Memory, event: Event) -> None:
-    """Spool the answer to an open question from the transcript: the client sent none, or its hook never came."""
+    """Spool the answer to an open question from the transcript: the client sent none, or its hook never ran."""
     path = event.text("transcript_path")
     if event.remote:
         return
@@ -355,15 +352,15 @@ def _catch_up(memory: Memory, event: Event) -> None:
 
 
 def _attempt(memory: Memory, what: str, work: Callable[[], object]) -> None:
-    """Do what may fail without costing the agent its context; a failure is recorded."""
+    """Run work that may fail without costing the agent its context; a failure is recorded."""
     try:
         work()
     except (NanoClawError, OSError) as error:
         memory.group.telemetry.record(f"{what} failed", error=str(error)[:500])
 
 
-def _end(memory: Memory, event: Event) -> str:
-    """Nothing essential: clients allow a second, or none."""
+def _session_end(memory: Memory, event: Event) -> str:
+    """Do nothing essential: clients allow a second, or none."""
     _catch_up(memory, event)
     _drain(memory)
     _attempt(memory, "taking in what was said", memory.group.catch_up)
@@ -373,12 +370,12 @@ def _end(memory: Memory, event: Event) -> str:
 
 
 def _tool(memory: Memory, event: Event) -> str:
-    """The policies that a tool call meets, as the answer's parts: what to do, and why."""
+    """Return the policies that a tool call triggers, as the answer's parts: the reaction, and why."""
     action = _action(event)
     hits = memory.workspace.check_policies(action, fast=not memory.group.resources.resident) if action else []
     if not hits:
         return ""
-    # What was only guessed by its meaning is never refused.
+    # A match by meaning alone never refuses a call.
     wanted = {
         "ask" if hit.by == "meaning" and hit.policy.enforce == "block" else hit.policy.enforce for hit in hits
     }
@@ -388,7 +385,7 @@ def _tool(memory: Memory, event: Event) -> str:
 
 
 def _action(event: Event) -> str:
-    """What a tool is about to do: its name and its short arguments; empty for one that only reads."""
+    """Describe what a tool is about to do by its name and short arguments; empty for a read-only tool."""
     name, given = event.text("tool_name"), event.payload.get("tool_input")
     if not name or _READING.match(name.rpartition("__")[2]) or not isinstance(given, dict):
         return ""
@@ -398,7 +395,7 @@ def _action(event: Event) -> str:
 
 
 def _tool_json(event: Event, told: str) -> str:
-    """The decision on a tool call; a warning decides nothing: it is put beside the call."""
+    """Return the decision on a tool call; a warning decides nothing and is only shown with the call."""
     decision, _, rules = told.partition("\n")
     if decision == "warn":
         context = f"This action meets a rule of the owner:\n{rules}"
@@ -410,16 +407,16 @@ def _tool_json(event: Event, told: str) -> str:
 _HANDLERS: Mapping[str, Callable[[Memory, Event], str]] = {
     "start": _start,
     "prompt": _prompt,
-    "asked": _asked,
+    "asked": _spool_prompt,
     "compact": _compact,
     "answer": _stop,
-    "end": _end,
+    "end": _session_end,
     "tool": _tool,
 }
 
 
 def _answer_json(event: Event, context: str, told: str = "") -> str:
-    """The client's JSON around a context, in keys that every client takes, and a line for the person."""
+    """Wrap a context into the client's JSON, with keys that every client accepts, and a line for the person."""
     line = {"systemMessage": told} if told else {}
     if not context:
         return json_text(line) if line else ""

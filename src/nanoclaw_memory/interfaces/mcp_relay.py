@@ -1,4 +1,4 @@
-"""Relays an MCP conversation between standard input and output and the home's server; imports nothing of ours."""
+"""Relay an MCP conversation between standard input and output and the home's server; imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STOPPED = "the memory server stopped before it answered; check whether it was do
 
 
 class Conversation:
-    """Relays an MCP client's lines to the server, and to a process of our own once the server is gone.
+    """Relay an MCP client's lines to the server, and to a process of our own after the server has ended.
 
-    The opening of the conversation is kept to be sent again. A call that the server received and did not answer is
+    The opening of the conversation is stored to be sent again. A call that the server received and did not answer is
     answered with an error, because it may have been carried out.
     """
 
@@ -63,7 +63,7 @@ class Conversation:
             try:
                 self._end()
             except OSError:
-                return  # the server is gone already
+                return  # the server has ended already
 
     def _relay_answers(self, read: Callable[[], bytes]) -> None:
         for line in lines_of(read):
@@ -74,7 +74,7 @@ class Conversation:
             write_all(1, line)
 
     def _start_process(self) -> int:
-        """Start our own process in the server's place; returns what its answers are read from."""
+        """Start our own process in the server's place; return the descriptor of its answers."""
         import subprocess
 
         environment = {**os.environ, "NANOCLAW_NO_SERVER": "1"}
@@ -88,7 +88,7 @@ class Conversation:
             for line in self._opening:
                 write_all(into, line)
             if self._opening and self._opening[0] not in self._unanswered.values():
-                next(lines_of(lambda: os.read(answers, 1)), b"")  # the client has this answer already
+                next(lines_of(lambda: os.read(answers, 1)), b"")  # the client already has this answer
             for key, line in list(self._unanswered.items()):
                 if line not in self._unsent and line not in self._opening:
                     del self._unanswered[key]
@@ -103,7 +103,7 @@ class Conversation:
 
 
 def message_of(line: bytes) -> dict[str, object]:
-    """A line's JSON object; empty when it is no message of JSON-RPC."""
+    """Return a line's JSON object; empty when it is no message of JSON-RPC."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -112,13 +112,13 @@ def message_of(line: bytes) -> dict[str, object]:
 
 
 def failed(key: object, why: str) -> bytes:
-    """The answer to a call that the server did not answer."""
+    """Return the error for a call that the server did not answer."""
     error = {"jsonrpc": "2.0", "id": key, "error": {"code": -32000, "message": why}}
     return json.dumps(error).encode() + b"\n"
 
 
 def lines_of(read: Callable[[], bytes], halves: bool = False) -> Iterator[bytes]:
-    """Whole lines of what is read, until there is no more; half a line at the end is dropped unless `halves` count."""
+    """Yield whole lines until the end; half a line at the end is dropped unless `halves` count."""
     rest = b""
     while True:
         try:

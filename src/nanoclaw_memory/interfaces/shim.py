@@ -33,7 +33,7 @@ _OPTIONS = {"--home": "home", "--group": "group", "--session": "session", "--too
 
 
 class Request:
-    """What a server is asked: the answer to a hook, or an MCP conversation."""
+    """A request to a server: the answer to a hook, or an MCP conversation."""
 
     def __init__(self) -> None:
         self.home = os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw"
@@ -46,12 +46,12 @@ class Request:
         self.directory = _directory()  # for a project's settings
 
     def is_plain(self) -> bool:
-        """Whether it fits on the one line that a server reads first."""
+        """Return whether it fits on the one line that a server reads first."""
         fields = self.argument + self.group + self.session
         return bool(self.argument) and "\n" not in fields and "\0" not in fields
 
     def words(self) -> list[str]:
-        """The arguments of the ordinary command that ask the same."""
+        """Return the arguments of the equivalent ordinary command."""
         named = {
             "--home": self.home,
             "--group": self.group,
@@ -62,14 +62,14 @@ class Request:
         return [self.kind, *words, *(["--shared"] if self.shared else [])]
 
     def header(self) -> bytes:
-        """The first line to the server: fields separated by NUL."""
+        """Return the first line to the server: fields separated by NUL."""
         shared = "shared" if self.shared else ""
         fields = (self.kind, self.argument, self.group, self.session, shared, self.directory)
         return "\0".join(fields).encode("utf-8", "surrogateescape") + b"\n"
 
 
 def _directory() -> str:
-    """The working directory; empty when it is gone or does not fit on a line."""
+    """Return the working directory; empty when it was deleted or does not fit on a line."""
     try:
         found = os.getcwd()
     except OSError:
@@ -78,7 +78,7 @@ def _directory() -> str:
 
 
 def parse(arguments: list[str]) -> Request | None:
-    """The request, or None when only the ordinary command understands the arguments."""
+    """Parse the arguments; return None when only the ordinary command understands them."""
     request = Request()
     words = list(arguments)
     while words:
@@ -100,12 +100,12 @@ def parse(arguments: list[str]) -> Request | None:
 
 
 def event_key(name: str) -> str:
-    """A hook's event without the spelling of one client: PreCompact, pre-compact and pre_compact are one."""
+    """Return a hook's event without the spelling of one client: PreCompact, pre-compact and pre_compact are one."""
     return name.replace("-", "").replace("_", "").lower()
 
 
 def socket_path(home: str) -> str:
-    """Where a home's server listens: in the home, or in a directory of the user's own when that is too long."""
+    """Return the socket of a home's server: in the home, or in a directory of the user's own when that is too long."""
     root = os.path.realpath(os.path.expanduser(home))
     path = os.path.join(root, "ncm.sock")
     if len(os.fsencode(path)) <= LONGEST_PATH:
@@ -117,12 +117,12 @@ def socket_path(home: str) -> str:
 
 
 def is_remote(home: str) -> bool:
-    """Whether a home is connected to a server on another machine."""
+    """Return whether a home is connected to a server on another machine."""
     return os.path.exists(os.path.join(os.path.expanduser(home), REMOTE_FILE))
 
 
 def connect(request: Request) -> socket | None:
-    """A connection to the server of the request's home; None without one that may be asked."""
+    """Connect to the server of the request's home; return None if there is none that may be used."""
     if os.environ.get(NO_SERVER) or _has_settings_in_environment() or not request.is_plain():
         return None
     if request.project:
@@ -143,13 +143,13 @@ def connect(request: Request) -> socket | None:
 
 
 def _has_settings_in_environment() -> bool:
-    """Whether this process's environment contains settings, which a server would not see."""
+    """Return whether this process's environment contains settings, which a server would not see."""
     ours = [name for name in os.environ if name.startswith("NANOCLAW_")]
     return any(name not in _KNOWN and not name.startswith("NANOCLAW_TEST_") for name in ours)
 
 
 def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
-    """The server's answer to a hook; None when it sent none, or not all of it, in time."""
+    """Return the server's answer to a hook; None when it did not arrive completely in time."""
     import _socket
 
     if event_key(request.argument) in COMPACTIONS:
@@ -165,12 +165,12 @@ def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
 
 
 def has_input() -> bool:
-    """Whether a hook has anything to do: hooks are not switched off, and standard input is open."""
+    """Return whether a hook has anything to do: hooks are not switched off, and standard input is open."""
     return not os.environ.get(NO_HOOKS) and sys.stdin is not None
 
 
 def read_input() -> bytes:
-    """Standard input up to its end, a byte more than the limit, or what has come when no more comes."""
+    """Read standard input up to its end, a byte more than the limit, or until no more comes."""
     import select
 
     raw = bytearray()
@@ -184,13 +184,13 @@ def read_input() -> bytes:
             if not part:
                 break
             raw += part
-    except OSError:  # a terminal that went away
+    except OSError:  # a terminal that was closed
         return b""
     return bytes(raw)
 
 
 def write_answer(answer: bytes) -> None:
-    """Print a hook's answer if there is one; an output that takes nothing is no error."""
+    """Print a hook's answer if there is one; a closed output is no error."""
     rest = answer + b"\n" if answer else b""
     try:
         while rest:
@@ -200,7 +200,7 @@ def write_answer(answer: bytes) -> None:
 
 
 def command(arguments: list[str]) -> list[str]:
-    """The ordinary command with these arguments."""
+    """Return the ordinary command with these arguments."""
     return [sys.executable, "-m", "nanoclaw_memory", *arguments]
 
 
@@ -236,24 +236,24 @@ def relay(connection: socket, request: Request) -> None:
 
 
 def _may_answer_here() -> bool:
-    """Whether this process is like the ordinary command's would be: nobody told Python to look elsewhere."""
+    """Return whether the ordinary command's process would be like this one: Python's search path was not changed."""
     return sys.flags.isolated == 1 and not any(name.startswith("PYTHONPATH") for name in os.environ)
 
 
 def _answer_here(arguments: list[str]) -> None:
-    """Be the ordinary command, `python -m nanoclaw_memory`, without starting Python a second time."""
+    """Run the ordinary command, `python -m nanoclaw_memory`, without starting Python a second time."""
     import site
     from importlib import import_module
 
     site.main()
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    os.environ[NO_SERVER] = "1"  # it has just been asked
+    os.environ[NO_SERVER] = "1"  # it was asked a moment ago
     sys.argv[1:] = arguments
     import_module("nanoclaw_memory.__main__").main()
 
 
 def _become_command(arguments: list[str], server: str) -> None:
-    os.environ[NO_SERVER] = server  # none is there, or it has just been asked
+    os.environ[NO_SERVER] = server  # there is none, or it was asked a moment ago
     os.execv(sys.executable, command(arguments))  # noqa: S606
 
 

@@ -1,4 +1,4 @@
-"""Find corrections in a person's own words by weighted patterns, and what they teach; the judge's stand-in."""
+"""Find corrections in a person's own words by weighted patterns; used where the judge is not available."""
 
 from __future__ import annotations
 
@@ -52,9 +52,14 @@ class _Patterns(msgspec.Struct, frozen=True):
 
 
 def find(message: str) -> list[Correction]:
-    """The correcting sentences of a message, highest weight first; empty for most messages."""
-    found = [one for said in _sentences(message) for one in _matches(*said) if one.weight >= THRESHOLD]
-    return sorted(found, key=lambda one: -one.weight)
+    """Return the correcting sentences of a message, highest weight first; most messages have none."""
+    found = [
+        correction
+        for said in _sentences(message)
+        for correction in _matches(*said)
+        if correction.weight >= THRESHOLD
+    ]
+    return sorted(found, key=lambda correction: -correction.weight)
 
 
 def asks_of(own: str, labels: bool = True) -> bool:
@@ -70,7 +75,7 @@ def asks_of(own: str, labels: bool = True) -> bool:
 
 
 def is_ruled_out(message: str) -> bool:
-    """Whether a sentence of a message is a joke, what somebody else says, an error, or a slip of one's own."""
+    """Return whether a sentence is a joke, a quotation, an error message, or a slip of the person's own."""
     return any(
         _compiled(unless).search(plain)
         for _, plain in _sentences(message)
@@ -81,7 +86,7 @@ def is_ruled_out(message: str) -> bool:
 
 
 def is_praise(message: str) -> bool:
-    """Whether a message praises the last answer."""
+    """Return whether a message praises the last answer."""
     if find(message):
         return False
     plain = " ".join(plain for _, plain in _sentences(message))
@@ -103,12 +108,12 @@ def _matches(sentence: str, plain: str) -> list[Correction]:
 
 
 def _is_in(language: _LanguageRules, plain: str) -> bool:
-    """Whether a sentence has a word of a language; patterns of other languages are not even compiled."""
+    """Return whether a sentence has a word of a language; patterns of other languages are not even compiled."""
     return not _tokens(language.known_by).isdisjoint(_PUNCTUATION.sub(" ", plain).split())
 
 
 def _sentences(message: str) -> list[tuple[str, str]]:
-    """Each sentence as written, and as the rules match it: lower-case, without quotes and polite openings."""
+    """Return each sentence as written, and in the form that rules match: lower-case, no quotes, no polite openings."""
     pairs: list[tuple[str, str]] = []
     pending = ""
     for part in sentences(own_words(message))[:MOST_SENTENCES]:
@@ -157,13 +162,14 @@ _OPENING = regex(
 
 
 def lesson_of(found: Sequence[Correction], own: str) -> str:
-    """What a message's corrections teach, in its words: all of a short one, of a long one each with what follows it.
+    """Return what a message's corrections teach: all of a short message, of a long one each with the sentence after
+    it.
 
     The sentence that complains is seldom the one that says what to do.
     """
     said = sentences(own)
     if sum(map(len, said)) + len(said) > MAX_LESSON:
-        corrects = [any(sentence in one.sentence for one in found) for sentence in said]
+        corrects = [any(sentence in correction.sentence for correction in found) for sentence in said]
         said = [
             one for one, own, last in zip(said, corrects, [False, *corrects], strict=False) if own or last
         ]
@@ -171,13 +177,13 @@ def lesson_of(found: Sequence[Correction], own: str) -> str:
 
 
 def worded(taught: Iterable[str]) -> str:
-    """Sentences as a lesson: one line without a polite opening, of bounded length."""
+    """Render sentences as a lesson: one line of bounded length without a polite opening."""
     lesson = _OPENING.sub("", one_line(" ".join(taught)))[:MAX_LESSON].strip()
     return lesson[:1].upper() + lesson[1:]
 
 
 def principle_of(lesson: str) -> str:
-    """The principle with most words in a lesson; `reliability` if there is none."""
+    """Return the principle that shares most words with a lesson; `reliability` if none does."""
     found = set(words(lesson))
     scores = {name: len(found & known) for name, known in _indicators().items() if name != "answering"}
     best = max(scores, key=lambda name: scores[name])
@@ -185,15 +191,15 @@ def principle_of(lesson: str) -> str:
 
 
 def is_general(lesson: str, found: Sequence[Correction]) -> bool:
-    """Whether a lesson is about answering in general rather than about one topic."""
+    """Return whether a lesson is about answering in general rather than about one topic."""
     about_answers = principle_of(lesson) in ("brevity", "style") and bool(
         set(words(lesson)) & _indicators()["answering"]
     )
-    return about_answers or any(one.kind == "length" for one in found)
+    return about_answers or any(correction.kind == "length" for correction in found)
 
 
 @functools.cache
 def _indicators() -> dict[str, frozenset[str]]:
-    """The words that indicate each principle, and under `answering` those about answers in general."""
+    """Return the words that indicate each principle, and under `answering` those about answers in general."""
     text = Path(__file__).with_name("principles.json").read_bytes()
     return {name: frozenset(known.split()) for name, known in msgspec.json.decode(text).items()}

@@ -1,4 +1,4 @@
-"""Learn lessons from what a person says: by the judge where it is at hand, by rules elsewhere, and later again."""
+"""Learn lessons from what a person says: with the judge if available, else by rules, to be judged later."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.72  # probability from which a message corrects
-SURELY = 0.9  # the same from which it is said of the answer that it was corrected
-RULE_FROM = 0.5  # probability from which words say how to work, whatever was said before
-ALONE_FROM = 0.55  # the same where the scorer alone says it
-BESIDE_PATTERN = 0.01  # the same where a pattern says so too
-STATES_BELOW = 0.02  # the same below which a correction only states something: it is recalled as a fact
-APART_STATES_BELOW = 0.1  # the same where it shares no word with the answer before it
-ONLY_STATES_BELOW = 0.12  # the same where the scorer alone says it
-BESIDE_PASTE_FROM = 0.9  # the same where most of the message is somebody else's: it is mostly a task
-GENERAL_FROM = 0.9  # share from which a lesson is for every answer
-ONCE_FROM = 0.4  # a rule kept too long is worse than one to be said again
+CORRECTION_FROM = 0.72  # minimal probability that a message corrects
+SURELY = 0.9  # the same for recording that the previous answer was corrected
+RULE_FROM = 0.5  # minimal probability that a message is a rule for the work, whatever was said before
+ALONE_FROM = 0.55  # the same if only the scorer says so
+BESIDE_PATTERN = 0.01  # the same if a pattern also says so
+STATES_BELOW = 0.02  # below this probability a correction only states a fact, which recall covers
+APART_STATES_BELOW = 0.1  # the same if it shares no word with the previous answer
+ONLY_STATES_BELOW = 0.12  # the same if only the scorer says so
+BESIDE_PASTE_FROM = 0.9  # the same if most of the message is somebody else's: such a message is mostly a task
+GENERAL_FROM = 0.9  # minimal share for a lesson that applies to every answer
+ONCE_FROM = 0.4  # better a lesson that must be repeated than one that is kept too long
 PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
-PLAIN_WORDS = 15  # words up to which a message is that plain; a longer one may quote others
+PLAIN_WORDS = 15  # longer messages are not that plain: they may quote others
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 STANDING = frozenset(
     ("stop", "dont", "should", "future", "always", "use", "repeated")
 )  # kinds of rule that instruct
-FACT_FROM = 0.3  # share of "fact" from which words state one, and correct only what shares a word with them
-ELLIPTIC = 5  # content words below which a lesson needs what it is about
+FACT_FROM = 0.3  # minimal share of "fact"; such words correct only an answer with which they share a word
+ELLIPTIC = 5  # lessons with fewer content words need a subject
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
 _DIGIT = regex(r"\d")
-_CONTRACTED = regex(r"\w+['’]\w+")  # "you're", "I'll" tell nothing
+_CONTRACTED = regex(r"\w+['’]\w+")  # "you're", "I'll" carry no meaning
 _OPEN = ("active", "candidate")
 _ONCE = regex(
     r"\b(?:this (?:one )?time|just (?:this )?once|for once|only (?:today|now)|for (?:now|today)|"
@@ -66,12 +66,12 @@ class Teaching(msgspec.Struct, frozen=True):
     reach: str
     sure: bool
     why: str
-    beside: bool = False  # whether the message contains, or may contain, somebody else's words
-    states: bool = False  # whether they only state something: no lesson for the work
+    beside: bool = False  # whether the message may contain somebody else's words
+    states: bool = False  # whether it only states a fact, which is no lesson for the work
 
 
 class Learner:
-    """Reads exchanges for corrections and keeps the lessons."""
+    """Find corrections in exchanges and store lessons."""
 
     def __init__(self, lessons: LessonTable, exchanges: Exchanges, judge: Judge | None) -> None:
         self._lessons = lessons
@@ -79,28 +79,28 @@ class Learner:
         self._judge = judge
 
     def read(self, exchange: Exchange) -> Teaching | None:
-        """What the message of an exchange teaches; None for most messages."""
+        """Return what the message of an exchange teaches; None for most messages."""
         answer = self._answer_before(exchange)
         if self._judge is None:
             return by_rules(exchange.user_message, answer)
         return judged(self._judge, exchange.user_message, answer)
 
     def _answer_before(self, exchange: Exchange) -> str:
-        """The answer that a message may correct; after "Sorry." to a correction, the one that was corrected."""
+        """Return the answer that a message may correct; after "Sorry." in reply to a correction, the corrected one."""
         before = self._exchanges.before(exchange)
-        while before and not _tells(before) and self._lessons.learnt_from(before.id):
+        while before and not _has_content(before) and self._lessons.learnt_from(before.id):
             before = self._exchanges.before(before)
-        return before.agent_response if before and _tells(before) else ""
+        return before.agent_response if before and _has_content(before) else ""
 
     def learn(self, exchange: Exchange, taught: Teaching | None) -> None:
-        """Keep what an exchange teaches, once; without a judge it is noted to be judged later."""
+        """Store what an exchange teaches, once; without a judge it is recorded to be judged later."""
         if taught is not None:
             self._keep(exchange, taught)
         if self._judge is None:
             self._lessons.mark_unjudged(exchange.id)
 
     def learn_later(self, limit: int) -> int:
-        """Judge what was read by rules alone; returns how many lessons changed."""
+        """Judge what was found by rules alone; return how many lessons changed."""
         changed = 0
         for number in self._lessons.unjudged(limit) if self._judge else ():
             exchange = self._exchanges.get([number]).get(number)
@@ -112,7 +112,7 @@ class Learner:
         return changed
 
     def _revise(self, exchange: Exchange) -> bool:
-        """Put the judge's verdict in the place of the rules', unless the lesson has proved itself since."""
+        """Replace the rules' verdict by the judge's, unless the lesson has proved useful since."""
         taught = self.read(exchange)
         found = [self._lessons.get(number) for number in self._lessons.learnt_from(exchange.id)]
         unproved = [one for one in found if one and one.seen == 1 and not one.helped and one.state in _OPEN]
@@ -142,8 +142,8 @@ class Learner:
         if known is None:
             self._lessons.add(new, exchange.timestamp)
             return
-        held = new.state == "candidate" and taught.sure
-        woken = known.state in ("candidate", "retired") and not held
+        is_held = new.state == "candidate" and taught.sure
+        woken = known.state in ("candidate", "retired") and not is_held
         self._lessons.update(
             known.id,
             seen=known.seen + 1,
@@ -156,8 +156,8 @@ class Learner:
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
         talk = trigger_of(said(before).text, before.agent_response) if before else ""
-        held = _held(exchange, taught)
-        active = taught.sure and taught.reach != "once" and not taught.states and not held
+        reason = _hold_reason(exchange, taught)
+        active = taught.sure and taught.reach != "once" and not taught.states and not reason
         return NewLesson(
             trigger=talk or taught.words[:MAX_TRIGGER],
             lesson=_with_subject(taught.words, before),
@@ -169,40 +169,42 @@ class Learner:
             session_id=exchange.session_id,
             exchange_id=exchange.id,
             reach=taught.reach,
-            why=f"{HELD}{held}; {taught.why}" if held else taught.why,
+            why=f"{HELD}{reason}; {taught.why}" if reason else taught.why,
         )
 
     def _known(self, lesson: str, private: bool) -> Lesson | None:
-        """A lesson that says the same, of this kind of scope."""
+        """Return an existing lesson with the same content and visibility."""
         known = [one for one in self._lessons.all((), private) if one.private == private]
         new = features(lesson)
-        same = [one for one in known if same_statement(features(_bare(one.lesson)), new) and _own(one, new)]
+        same = [
+            one for one in known if same_statement(features(_bare(one.lesson)), new) and _is_persons(one, new)
+        ]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
 
 
-def _own(lesson: Lesson, said: Features) -> bool:
-    """Whether a lesson is surely the person's, or says nothing beyond their words: else they do not bring it in."""
+def _is_persons(lesson: Lesson, said: Features) -> bool:
+    """Return whether a lesson is certainly the person's or adds nothing to their words; only such are activated."""
     surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
     return surely or features(_bare(lesson.lesson)).stems <= said.stems
 
 
-def held(lessons: LessonTable) -> list[Lesson]:
-    """The lessons that steer nothing before a person has accepted them."""
-    return [one for one in lessons.all(("candidate",)) if one.why.startswith(HELD)]
+def held_lessons(lessons: LessonTable) -> list[Lesson]:
+    """Return the lessons that await a person's approval and steer nothing until then."""
+    return [lesson for lesson in lessons.all(("candidate",)) if lesson.why.startswith(HELD)]
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
-    """What a message teaches as far as patterns and the small scorer can tell."""
+    """Return what a message teaches according to patterns and the small scorer."""
     found = corrections.find(message)
     own = read(message)
     works = _works(own.text)
     rule = _rule(own.text, found, works, ALONE_FROM) if own.alone else 0.0
-    if not (rule or (found if before else not own.alone and _standing(found))):
+    if not (rule or (found if before else not own.alone and _lasting_rules(found))):
         return None
     lesson = corrections.lesson_of(found, own.text) if found else corrections.worded(sentences(own.text))
     general = corrections.is_general(lesson, found)
     reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
-    states = _states(found, rule, works, ONLY_STATES_BELOW)
+    states = _only_states_fact(found, rule, works, ONLY_STATES_BELOW)
     why = _reasons(found, rule, bool(before) and _contradicts(found), states)
     sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
@@ -210,9 +212,9 @@ def by_rules(message: str, before: str) -> Teaching | None:
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
-    """What a message teaches: a rule for the work, or a correction, judged on the person's own words.
+    """Return what the judge finds that a message teaches: a rule or a correction, in the person's own words.
 
-    The plainest corrections are known by pattern too. One that only states something is kept as what it is.
+    The plainest corrections are also recognised by pattern. One that only states a fact is marked as such.
     """
     read_as = read(message, judge)
     own = read_as.text
@@ -224,19 +226,19 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     probability = _probability(judge, own, message if pasted else "", before)
     sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
     if not before:  # it corrects nothing
-        plain = _standing(patterns) if sure or rule else []
+        plain = _lasting_rules(patterns) if sure or rule else []
         sure = False
     else:
         short = alone and len(own.split()) <= PLAIN_WORDS
-        plain = [one for one in patterns if one.weight >= PLAIN_FROM] if short else []
-        sure = sure and (bool(patterns) or not _tells_apart(judge, own, before))
+        plain = [correction for correction in patterns if correction.weight >= PLAIN_FROM] if short else []
+        sure = sure and (bool(patterns) or not _is_no_correction(judge, own, before))
     if not (sure or plain or rule):
         return None
     reach = _reach(judge, own, before)
-    if rule and reach == "once" and _standing(patterns) and not _ONCE.search(own):
-        reach = "topic"  # it says itself that it holds from now on
-    below = APART_STATES_BELOW if _is_apart(own, before) else STATES_BELOW
-    states = _states(plain, rule, works, below)
+    if rule and reach == "once" and _lasting_rules(patterns) and not _ONCE.search(own):
+        reach = "topic"  # it is worded as a lasting rule
+    below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
+    states = _only_states_fact(plain, rule, works, below)
     corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
@@ -244,28 +246,28 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     return Teaching(words, reach, True, why.rstrip("; "), beside, states)
 
 
-def _states(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
-    """Whether what was found only states something, also where a pattern says that an answer was wrong."""
-    return not rule and all(one.kind == "wrong" for one in patterns) and works < below
+def _only_states_fact(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
+    """Return whether it only states a fact, even if a pattern says that an answer was wrong."""
+    return not rule and all(correction.kind == "wrong" for correction in patterns) and works < below
 
 
 def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states: bool) -> str:
-    """Why something was learnt, for people; and whether the answer before was surely corrected."""
+    """Return why something was learnt, for people, and whether the previous answer was surely corrected."""
     found = ["states something"] if states else []
-    found += [f"rule: {one.kind} {one.weight:.2f}" for one in patterns[:1]]
+    found += [f"rule: {correction.kind} {correction.weight:.2f}" for correction in patterns[:1]]
     if rule and not patterns:
         found.append(f"says how to work {rule:.2f}")
     return "; ".join(found if corrects else [*found, NO_CORRECTION])
 
 
 def _contradicts(patterns: Sequence[Correction]) -> bool:
-    """Whether a pattern says that an answer was wrong, and not only how to work."""
-    return any(one.kind not in STANDING for one in patterns)
+    """Return whether a pattern says that an answer was wrong, and not only how to work."""
+    return any(correction.kind not in STANDING for correction in patterns)
 
 
 def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) -> float:
-    """How probable it is that words say how to work from now on, where that is enough; else 0."""
-    standing = bool(_standing(patterns))
+    """Return the probability that words are a lasting rule for the work, or 0 if it is below `least`."""
+    standing = bool(_lasting_rules(patterns))
     if not scorer.usable():
         return 1.0 if standing else 0.0
     enough = works >= (BESIDE_PATTERN if standing else least) and not own.rstrip().endswith("?")
@@ -273,7 +275,7 @@ def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) 
 
 
 def _works(own: str, judge: Judge | None = None) -> float:
-    """How probable it is that words say how to work: the scorer's odds, times the judge's that it is such a line."""
+    """Return the probability that words are a rule: the scorer's odds times the judge's."""
     found = scorer.probability("rule", own)
     if judge is None:
         return found
@@ -282,39 +284,43 @@ def _works(own: str, judge: Judge | None = None) -> float:
     return found * kind / (found * kind + (1 - found) * (1 - kind) or 1.0)
 
 
-def _tells(before: Exchange) -> bool:
-    """Whether an answer says anything that can be corrected, other than that something was heard: "Ok." """
+def _has_content(before: Exchange) -> bool:
+    """Return whether an answer has any content that can be corrected, unlike "Ok."."""
     asked = before.user_message.rstrip().endswith("?")
     words = _CONTRACTED.sub("", before.agent_response)
     return asked or len(telling(words)) > 1 or bool(_DIGIT.search(words))
 
 
-def _standing(found: Sequence[Correction]) -> list[Correction]:
-    """The rules among those found that say how to work from now on, whatever was said before."""
-    return [one for one in found if one.kind in STANDING and one.weight >= ACTIVE_FROM]
+def _lasting_rules(found: Sequence[Correction]) -> list[Correction]:
+    """Return the matches that are lasting rules for the work, whatever was said before."""
+    return [
+        correction for correction in found if correction.kind in STANDING and correction.weight >= ACTIVE_FROM
+    ]
 
 
-def _tells_apart(judge: Judge, own: str, before: str) -> bool:
-    """Whether words ask, or state a fact about something else than the answer before them: no correction of it."""
+def _is_no_correction(judge: Judge, own: str, before: str) -> bool:
+    """Return whether words ask, or state a fact unrelated to the previous answer, and so do not correct it."""
     if own.rstrip().endswith("?"):
         return True
-    return _is_apart(own, before) and judge.line_types(own, "")["fact"] >= FACT_FROM
+    return _shares_no_word(own, before) and judge.line_types(own, "")["fact"] >= FACT_FROM
 
 
-def _is_apart(own: str, before: str) -> bool:
-    """Whether words share none with the answer before them."""
+def _shares_no_word(own: str, before: str) -> bool:
+    """Return whether words share none with the previous answer."""
     return not set(telling(own)).intersection(telling(before))
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
-    """Read with and without what the agent had said, which is steadier than either; beside a paste also as a whole."""
+    """Return the mean of judging with and without the previous answer, which is steadier; beside a paste also as a
+    whole.
+    """
     answering = judge.probability("correction", own, before)
     found = 0.8 * answering + 0.2 * judge.probability("correction", own)
     return min(found, judge.probability("correction", whole, before)) if whole else found
 
 
 def _reach(judge: Judge, own: str, before: str) -> str:
-    """How far a lesson reaches; general only when that is sure, because every session pays for it."""
+    """Return how far a lesson reaches; general only if that is certain, because every session pays for it."""
     shares = judge.reach(own, before)
     if shares["general"] >= GENERAL_FROM and applies_to_anything(own, judge):
         return "general"
@@ -322,7 +328,7 @@ def _reach(judge: Judge, own: str, before: str) -> str:
 
 
 def _taught(judge: Judge, own: str, before: str) -> list[str]:
-    """The sentences of a message that teach: all of a short one, the surest of a long one, in their order."""
+    """Return the sentences of a message that teach: all of a short one, the surest of a long one, in order."""
     said = sentences(own)
     said = [one for one in said if telling(one)] or said  # "No, that's wrong." teaches nothing
     if sum(map(len, said)) + len(said) <= MAX_LESSON:
@@ -339,8 +345,8 @@ def _taught(judge: Judge, own: str, before: str) -> list[str]:
     return [said[number] for number in sorted(kept)] or [own]
 
 
-def _held(exchange: Exchange, taught: Teaching) -> str:
-    """Why a lesson may steer nothing before a person has accepted it; empty for most."""
+def _hold_reason(exchange: Exchange, taught: Teaching) -> str:
+    """Return why a lesson must await a person's approval; empty for most."""
     if exchange.origin in FOREIGN:
         return from_others(exchange.origin)
     reasons = ["said beside a quoted or pasted text"] if taught.beside else []
@@ -350,11 +356,16 @@ def _held(exchange: Exchange, taught: Teaching) -> str:
 
 
 def _with_subject(lesson: str, before: Exchange | None) -> str:
-    """The lesson, with what the agent had said where its own words do not tell what it is about.
+    """Add the agent's words to a lesson whose own words do not name their subject.
 
-    An answer to a message with somebody else's words may repeat them, and what sounds like a rule is left out.
+    An answer to a message with somebody else's words may repeat them: parts that sound like a rule are left out.
     """
-    if before is None or not _tells(before) or len(telling(lesson)) >= ELLIPTIC or not said(before).alone:
+    if (
+        before is None
+        or not _has_content(before)
+        or len(telling(lesson)) >= ELLIPTIC
+        or not said(before).alone
+    ):
         return lesson
     subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
     new = set(telling(subject)).difference(telling(lesson))

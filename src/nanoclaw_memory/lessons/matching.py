@@ -1,4 +1,4 @@
-"""Match lessons to a message: candidates by stems and vectors, decided by the judge where it is at hand."""
+"""Match lessons to a message: candidates by stems and vectors, decided by the judge if it is available."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from nanoclaw_memory.types import Lesson
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
-# Log odds, set on the development half and on rules beside any other message (bench/corrections.py, bench/lessons.py).
-SURE = 1.8  # of the judge and the closeness together, for a lesson that neither words nor vectors bring
-OBJECTION = 1.4  # below it the judge objects to what they bring
-CLOSENESS = 5.0  # for a cosine of 1
-WORTH_READING = 0.8  # closeness below which the judge is never sure of what neither words nor vectors bring
-USUAL_CLOSENESS = 0.5  # where there are no vectors
-NEEDS_FROM = -2.0  # log odds of a message's need below which the rules are not even read: "thanks", "go on"
-ANYTHING_FROM = 0.4  # the same as a mean over questions about anything
+# Log odds, tuned on the development half and on rules beside unrelated messages (bench/corrections.py,
+# bench/lessons.py).
+SURE = 1.8  # minimum of judge and closeness together, for a lesson that neither words nor vectors match
+OBJECTION = 1.4  # below this the judge rejects a match
+CLOSENESS = 5.0  # weight of a cosine of 1
+WORTH_READING = 0.8  # below this closeness the judge is never certain without a match
+USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
+NEEDS_FROM = -2.0  # below this need of a message no lesson is even read: "thanks", "go on"
+ANYTHING_FROM = 0.4  # the same as a mean over unrelated questions
 ANYTHING = (
     "What is the capital of Portugal?",
     "Write a short text about autumn.",
@@ -33,8 +34,8 @@ ANYTHING = (
     "Is it worth buying a used car?",
     "Warum ist der Himmel blau?",
 )
-ABOUT = " (about: "  # before the subject of a lesson that says little without it
-MAX_JUDGED = 2  # rules that the judge reads at most for one message, at 3 ms each
+ABOUT = " (about: "  # precedes the subject of a lesson that says little without it
+MAX_JUDGED = 2  # lessons that the judge reads at most per message, 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
     " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
@@ -53,23 +54,21 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """The cosine from which a lesson applies by meaning alone, and the one below which one word is not enough."""
+    """The cosine at which a lesson applies by meaning alone, and the one below which one word is not enough."""
 
     near: float
     far: float = -1.0
-    unrelated: float | None = (
-        None  # the cosine of texts that have nothing to do with each other, where it is known
-    )
+    unrelated: float | None = None  # the cosine of unrelated texts, if known
 
     def closeness(self, cosine: float | None) -> float:
-        """What a cosine adds to the log odds that a lesson applies."""
+        """Return what a cosine adds to the log odds that a lesson applies."""
         if cosine is None or self.unrelated is None:
             return USUAL_CLOSENESS
         return CLOSENESS * max(cosine - self.unrelated, 0.0) / (1 - self.unrelated)
 
 
 def reach(unrelated: float | None, calibration: Calibration) -> Reach:
-    """Where near and far lie, above the cosine that texts have with a message whatever they are about."""
+    """Return the thresholds for near and far, above the cosine that unrelated texts have."""
     near = calibration.cosine(calibration.lesson_near, unrelated)
     far = calibration.cosine(calibration.lesson_far, unrelated)
     if near is None or far is None:
@@ -79,13 +78,13 @@ def reach(unrelated: float | None, calibration: Calibration) -> Reach:
 
 @bounded(512 * 1024)
 def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
-    """The content stems of a text, in order, each once; by the language of the text unless another is given."""
+    """Return the distinct content stems of a text, in order; stemmed by its own language unless another is named."""
     spoken = spoken or language(text)
     kept = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
     return tuple(dict.fromkeys(stem(word, spoken) for word in kept))
 
 
-@bounded(1024 * 1024)  # asked of every lesson at every message
+@bounded(1024 * 1024)  # computed for every lesson at every message
 def _stems(text: str, spoken: Language) -> frozenset[str]:
     return frozenset(telling(text, spoken))
 
@@ -97,13 +96,13 @@ def match(
     reach: Reach,
     most: int,
 ) -> list[Match]:
-    """The lessons that apply to a message, best first."""
+    """Return the lessons that apply to a message, best first."""
     found = [one for lesson in lessons if (one := _judge(lesson, message, cosines.get(lesson.id), reach))]
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
 
 def calls_for_nothing(need: float) -> bool:
-    """Whether a message needs nothing of memory, by the probability that it does: then no lesson applies."""
+    """Return whether a message is so unlikely to need memory that no lesson applies."""
     return _log_odds(need) < NEEDS_FROM
 
 
@@ -117,7 +116,7 @@ def _log_odds(probability: float) -> float:
 
 
 def applies_to_anything(rule: str, judge: Judge) -> bool:
-    """Whether a rule applies to questions that have nothing in common but being asked."""
+    """Return whether a rule applies to questions that have nothing in common."""
     found = [judge.probability("applies", question, rule) for question in ANYTHING]
     return sum(found) / len(found) >= ANYTHING_FROM
 
@@ -130,11 +129,11 @@ def judged_match(
     most: int,
     judge: Judge,
 ) -> list[Match]:
-    """The lessons that apply: what words or vectors bring unless the judge objects, else the one that it is sure of."""
+    """Return the lessons that apply: matches that the judge does not reject, else the one it is certain of."""
     if calls_for_nothing(judge.probability("needs", message)):
         return []
     near = _nearest(message, lessons, cosines)
-    odds: dict[int, float] = {}  # of those that the judge has read: each costs milliseconds
+    odds: dict[int, float] = {}  # cached: each reading costs milliseconds
 
     def read(lesson: Lesson) -> float:
         if lesson.id not in odds:
@@ -159,14 +158,14 @@ def _is_worth_reading(cosine: float | None, reach: Reach) -> bool:
 
 
 def _in_context(lesson: Lesson) -> str:
-    """A lesson with what was being talked about: "the 21st" alone says little."""
+    """Return a lesson with the subject of its conversation: "the 21st" alone says little."""
     answered = lesson.trigger.rpartition(TALK)[2]
     known = ABOUT in lesson.lesson or answered[:60] in lesson.lesson
     return lesson.lesson if known else f"{lesson.lesson}{ABOUT}{answered})"
 
 
 def _nearest(message: str, lessons: Sequence[Lesson], cosines: Mapping[int, float]) -> list[Lesson]:
-    """The lessons that the judge reads: nearest by meaning, and by shared words."""
+    """Return the lessons for the judge to read: nearest by meaning, then by shared words."""
     said = {spoken: _stems(message, spoken) for spoken in LANGUAGES}
 
     def rank(lesson: Lesson) -> tuple[float, int]:
@@ -178,7 +177,7 @@ def _nearest(message: str, lessons: Sequence[Lesson], cosines: Mapping[int, floa
 
 
 def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:
-    # A short message may not show its language; both sides must be stemmed alike.
+    # A short message may not reveal its language; both sides must be stemmed alike.
     spoken = language(message, lesson.lesson)
     stems = set(telling(message, spoken))
     own = telling(lesson.lesson, spoken)
@@ -187,7 +186,7 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
     repeated = stems & set(asked)
     again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0
-    # One word of several is in as many messages that have nothing to do with the lesson as in those that have.
+    # A single shared word is as frequent in unrelated messages as in related ones.
     if shared and (len(shared | repeated) > 1 or len(shared) * 2 >= len(own) or shared == stems):
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(stems)), 1)
     elif again >= 0.6 and len(repeated) >= 2:

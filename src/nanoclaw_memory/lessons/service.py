@@ -1,4 +1,4 @@
-"""The lessons that one scope may see: list, add, retire, judge; when one is effective, ripe or without effect."""
+"""The lessons that one scope may see: list, add, retire, rate; whether one is effective, ripe or useless."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class LessonService:
         self._clock = clock
 
     def lessons(self, state: str = "") -> list[Lesson]:
-        """The lessons, oldest first; of one state or of all."""
+        """Return the lessons, oldest first, optionally of one state."""
         if state and state not in STATES:
             raise InvalidValue(f"there is no state {state!r}", f"use {', '.join(STATES)}")
         found = self._table.all((state,) if state else (), self._scope.private)
         return [self._aged(lesson) for lesson in found]
 
     def detail(self, lesson_id: int) -> LessonDetail:
-        """A lesson and the outcomes of its injections, newest first."""
+        """Return a lesson and the outcomes of its injections, newest first."""
         return LessonDetail(self._get(lesson_id), tuple(self._table.outcomes(lesson_id)))
 
     def outcomes(self, limit: int = 50) -> list[Outcome]:
-        """The last outcomes of all lessons that this scope may see."""
+        """Return the last outcomes of all lessons that this scope may see."""
         seen = {lesson.id for lesson in self.lessons()}
-        return [one for one in self._table.outcomes(None, limit) if one.lesson_id in seen]
+        return [outcome for outcome in self._table.outcomes(None, limit) if outcome.lesson_id in seen]
 
     def add(
         self,
@@ -52,7 +52,7 @@ class LessonService:
         principle: str = "",
         general: bool = False,
     ) -> Lesson:
-        """Add a person's own lesson, active at once; somebody else's waits for review."""
+        """Add a person's own lesson, active at once; one of anybody else awaits review."""
         text, when = one_line(lesson), one_line(trigger)
         if not text:
             raise InvalidValue("the lesson is empty", 'say what to do: ncm lessons add "Ask before deleting"')
@@ -76,7 +76,7 @@ class LessonService:
         return self._get(self._table.add(new, stamp(self._clock.now())))
 
     def retire(self, lesson_id: int, reason: str = "") -> Lesson:
-        """No longer inject a lesson; it is kept, and comes back when the correction is made again."""
+        """Stop injecting a lesson; it is kept, and becomes active again if the correction is repeated."""
         self._get(lesson_id)
         kept = self._intake.admit(one_line(reason)[:200]).text
         self._table.update(lesson_id, state="retired", retired_because=kept or "by the user")
@@ -95,7 +95,7 @@ class LessonService:
     def _get(self, lesson_id: int) -> Lesson:
         lesson = (
             self._table.get(lesson_id) if abs(lesson_id) < 2**63 else None
-        )  # as much as a database counts
+        )  # as large as an id in a database can be
         if lesson is None or not (lesson.private <= self._scope.private):
             raise NotFound(f"there is no lesson {lesson_id}", "see: ncm lessons list")
         return self._aged(lesson)
@@ -105,7 +105,7 @@ class LessonService:
 
 
 def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
-    """Compute a lesson's effectiveness from its outcomes; retire it when it never helps."""
+    """Compute a lesson's effectiveness from its outcomes; retire it if it never helps."""
     lesson = table.get(lesson_id)
     if lesson is None:
         return
@@ -122,23 +122,23 @@ def update_effectiveness(table: LessonTable, lesson_id: int, at: str) -> None:
 RIPE_DAYS = 30
 RIPE_EFFECTIVENESS = 0.8
 RIPE_INJECTIONS = 5
-RIPE_HELPED = 3  # answers that showed it: silence proves nothing
+RIPE_HELPED = 3  # answers that followed the lesson: no correction is no proof
 RETIRE_AFTER = 20
 RETIRE_BELOW = 0.5
 
 
 def effectiveness(known: int, helped: int) -> float:
-    """The share of injections that helped; a new lesson starts with one that did."""
+    """Return the share of injections that helped; a new lesson starts as if one had helped."""
     return (helped + 1) / (known + 1)
 
 
 def days(lesson: Lesson, now: datetime) -> int:
-    """How many days a lesson has been known."""
+    """Return how many days a lesson has been known."""
     return max((now - moment_of(lesson.created_at)).days, 0) if lesson.created_at else 0
 
 
 def is_ripe(lesson: Lesson, now: datetime) -> bool:
-    """Whether a lesson has proved itself enough to be proposed for SOUL.md."""
+    """Return whether a lesson has proved itself enough to be proposed for SOUL.md."""
     return (
         lesson.state == "active"
         and days(lesson, now) >= RIPE_DAYS
@@ -149,10 +149,10 @@ def is_ripe(lesson: Lesson, now: datetime) -> bool:
 
 
 def ripe(lessons: Iterable[Lesson], now: datetime) -> list[Lesson]:
-    """The lessons that are ripe."""
+    """Return the lessons that are ripe."""
     return [lesson for lesson in lessons if is_ripe(lesson, now)]
 
 
 def without_effect(known: int, helped: int) -> bool:
-    """Whether a lesson was injected often and did not help."""
+    """Return whether a lesson was injected often and did not help."""
     return known >= RETIRE_AFTER and helped / known < RETIRE_BELOW

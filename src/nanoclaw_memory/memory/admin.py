@@ -1,4 +1,4 @@
-"""The part `memory.admin`: settings, local models, databases, domain documents, file watching."""
+"""The part `memory.admin`: settings, local models, databases, domain documents and file watching."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 
 
 class AdminPart:
-    """Administers a home and the derived state of a group."""
+    """Administer a home, and what is derived from a group's memory."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
 
-    # ---- who may ----
+    # ---- permissions ----
 
     def require_home(self) -> None:
-        """There must be a memory."""
+        """Refuse a home that does not exist."""
         self._group.require_home()
 
     def require_main(self, what: str) -> None:
-        """Only the main group, in private, may do what concerns the whole home."""
+        """Refuse anybody but the main group in private: the whole home is concerned."""
         self._group.require_main(what)
 
     # ---- settings ----
 
     def config_rows(self, prefix: str = "") -> list[dict[str, Any]]:
-        """Every setting with its value and origin; credentials masked."""
+        """Return every setting with its value and where it comes from; credentials are masked."""
         from nanoclaw_memory.settings import leaves
 
         return [
@@ -61,7 +61,7 @@ class AdminPart:
         ]
 
     def config_get(self, key: str) -> tuple[Any, str]:
-        """A setting's value and where it comes from; credentials masked."""
+        """Return the value of a setting and where it comes from; credentials are masked."""
         from nanoclaw_memory.settings import SECRET_KEYS
 
         value = self._group.configuration.value(key)
@@ -70,14 +70,14 @@ class AdminPart:
         return value, self._group.configuration.origin(key)
 
     def config_set(self, key: str, value: str) -> Any:
-        """Change one setting in the home's file, all or nothing."""
+        """Change one setting in the home's settings file; the file is replaced all or nothing."""
         import json
 
         from nanoclaw_memory.settings import read_file, with_value
         from nanoclaw_memory.workspace.files import locked, replace_text
 
         self._group.require_main("change settings")
-        if key == "user.timezone":  # whether there is such a zone no type can say
+        if key == "user.timezone":  # the type cannot check that a time zone of this name exists
             value = zone_named(value)
         self._group.intake.refuse(value)
         home = self._group.home
@@ -90,7 +90,7 @@ class AdminPart:
     # ---- local models ----
 
     def models(self, check: bool = False) -> list[dict[str, str]]:
-        """The local models and their state; with `check` every byte is verified."""
+        """Return the local models and their state; `check` verifies every byte."""
         from nanoclaw_memory.providers.models import states
 
         own, folder = self._group.settings.embeddings, self._group.home.models
@@ -104,7 +104,7 @@ class AdminPart:
         force: bool = False,
         progress: Callable[[str], None] | None = None,
     ) -> list[dict[str, str]]:
-        """Fetch and verify models, by default the embedder; does nothing for those that are there."""
+        """Fetch and verify models, by default the embedder; models that are installed are skipped."""
         from nanoclaw_memory.providers.models import EMBEDDERS, MODELS, install, model_named
 
         self._group.require_main("fetch models")
@@ -116,14 +116,16 @@ class AdminPart:
         self,
         texts: Annotated[int, Meta(ge=1, le=5000)] = 200,
     ) -> list[Compared]:
-        """Keyword search and embedders compared on this memory's own chunks."""
+        """Compare keyword search and the embedders on this memory's own chunks."""
         from nanoclaw_memory.retrieval.compare import compare
 
         self._group.require_group()
         return compare(self._group.retrieval.index, texts)
 
     def embedding_cost(self, most: Annotated[int, Meta(ge=1)] | None = None) -> EmbeddingCost:
-        """What it would cost to embed this memory, or so many of its texts, with each model that has a price."""
+        """Return what embedding this memory, or at most `most` of its texts, would cost with each model that has a
+        price.
+        """
         from nanoclaw_memory.retrieval.compare import cost
 
         self._group.require_owner("see what all of memory would cost")
@@ -133,7 +135,7 @@ class AdminPart:
     # ---- databases and the index ----
 
     def check_databases(self, all_groups: bool = False) -> list[DatabaseCheck]:
-        """The integrity of every database there is, of this group or of all; creates none."""
+        """Check the integrity of every existing database of this group or of all groups; create none."""
         from nanoclaw_memory.store.integrity import check
 
         group, root = self._group, self._group.home.root
@@ -143,12 +145,12 @@ class AdminPart:
         for name in group.home.groups() if all_groups else [group.scope.group]:
             with group.as_scope(Scope(name, private=group.scope.private)) as other:
                 found += check(root, name, other.existing_databases())
-        if group.scope.group == MAIN_GROUP and group.scope.private:  # it administers what is of all groups
+        if group.scope.group == MAIN_GROUP and group.scope.private:  # this command administers every group
             found += check(root, MAIN_GROUP, group.resources.store.of_all_groups())
         return found
 
     def make_role(self, name: str, password: str = "") -> str:
-        """A login role of PostgreSQL for an agent of this group, or of its shared chats; returns its URL."""
+        """Create a login role in PostgreSQL for an agent of this group or of its shared chats; return its URL."""
         from nanoclaw_memory.memory.resources import ALL_DATABASES
         from nanoclaw_memory.store.roles import make_role
         from nanoclaw_memory.types import SHARED
@@ -163,11 +165,11 @@ class AdminPart:
 
     @property
     def has_roles(self) -> bool:
-        """Whether the databases are on a server, which has login roles."""
+        """Return whether the databases are on a server, which has login roles."""
         return bool(self._group.resources.store.url)
 
     def make_token_role(self, name: str, password: str) -> bool:
-        """A login role for an agent's token; False where databases are files, or the server lets us make none."""
+        """Create a login role for an agent's token; return False where there is no server or it lets us create none."""
         if not self.has_roles:
             return False
         try:
@@ -177,7 +179,7 @@ class AdminPart:
             return False
 
     def drop_token_role(self, name: str) -> bool:
-        """End the login role of an agent's token; False where it has none."""
+        """Drop the login role of an agent's token; return False where it has none."""
         if not self.has_roles:
             return False
         try:
@@ -187,14 +189,14 @@ class AdminPart:
         return True
 
     def drop_role(self, name: str) -> None:
-        """End the role of an agent, and its connections."""
+        """Drop an agent's login role and close its connections."""
         from nanoclaw_memory.store.roles import drop_role
 
         self._group.require_owner("end a role")
         drop_role(self._group.resources.store, name)
 
     def migrate_store(self, to: str, replace: bool = False) -> MovedStore:
-        """Move the whole home to a PostgreSQL server, or to `files`; the source stays as it was."""
+        """Move the whole home to a PostgreSQL server, or to `files`; the source is left unchanged."""
         from nanoclaw_memory.memory.migration import migrate_store
 
         done = migrate_store(self._group, to, replace)
@@ -202,7 +204,7 @@ class AdminPart:
         return done
 
     def reset_database(self, name: str) -> Path:
-        """Set a damaged database aside, or accept that it is gone: the next use begins an empty one."""
+        """Set a damaged database aside, or accept that it is lost; the next use creates an empty one."""
         group = self._group
         group.require_owner("begin a database anew")
         found = {database.path.stem: database for database in group.existing_databases()}
@@ -224,13 +226,13 @@ class AdminPart:
 
     @property
     def corpora(self) -> Corpora:
-        """Domain documents: add, all, reindex, remove."""
+        """Return the domain documents: add, list, reindex, remove."""
         self._group.require_private("where domain documents come from")
         self._group.require_group()
         return self._group.retrieval.corpora
 
     def watch(self, stop: threading.Event) -> Iterator[Indexed]:
-        """Index whenever files changed, until `stop`; yields what each run did."""
+        """Index whenever files change, until `stop` is set; yield the result of each run."""
         from nanoclaw_memory.retrieval.scanner import changes
 
         self._group.require_group()
@@ -238,32 +240,32 @@ class AdminPart:
             yield self._group.index()
 
     def allow_forgotten(self, text: str) -> int:
-        """Let a forgotten text come back in; returns how many tombstones were lifted."""
+        """Allow a forgotten text to be stored again; return how many tombstones were lifted."""
         from nanoclaw_memory.store.phrases import Phrases
 
         self._group.require_owner("lift a tombstone")
         wordings = self._group.intake.wordings(text)
-        return self._group.intake.allow(Phrases.asked(*wordings) | Phrases.met(wordings))
+        return self._group.intake.allow(Phrases.of_request(*wordings) | Phrases.of_rows(wordings))
 
     def kept_out(self) -> list[KeptOut]:
-        """How much is kept out, by day and reason; the texts themselves are nowhere."""
+        """Count what is kept out, by day and reason; the texts themselves are stored nowhere."""
         self._group.require_owner("see what is kept out")
         return self._group.intake.kept_out()
 
     def is_forgotten(self, text: str) -> bool:
-        """Whether a text is, or contains, one that a person asked to forget."""
+        """Return whether a text is, or contains, one that a person asked to forget."""
         return self._group.intake.forgets(text)
 
 
 def status(group: Group) -> Status:
-    """Counts and sizes of one group, and which of its databases are lost or cannot be opened."""
+    """Return counts and sizes of one group, and which of its databases are lost or unreadable."""
     from nanoclaw_memory.providers.usage import Usage
     from nanoclaw_memory.workspace.paths import memory_files
 
     home, private = group.home, group.scope.private
     administers = private and group.scope.group == MAIN_GROUP
-    found = [one for one in group.existing_databases() if one.exists()]
-    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda one: one.path)}
+    found = [database for database in group.existing_databases() if database.exists()]
+    sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda database: database.path)}
     usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,
@@ -277,7 +279,9 @@ def status(group: Group) -> Status:
         usage=tuple(msgspec.to_builtins(spent) for spent in usage),
         project=group.scope.project,
         off=group.settings.projects.off if private else (),
-        caches=group.resources.caches() if private else (),  # their sizes tell of private content
+        caches=group.resources.caches()
+        if private
+        else (),  # their sizes reveal something about private content
     )
 
 

@@ -79,11 +79,11 @@ Progress = Callable[[str, int, int], None]
 
 @with_pages
 class Memory:
-    """The memory of one group, as one scope sees it. Everything is opened on first use."""
+    """The memory of one group as one scope sees it. Everything is opened on first use."""
 
     def __init__(self, group: Group, owner: bool = True) -> None:
         self.group = group
-        self._owner = owner  # whether closing this one closes the databases too
+        self._owner = owner  # whether closing this object also closes the databases
 
     @classmethod
     def open(
@@ -95,9 +95,9 @@ class Memory:
         overrides: Mapping[str, str] | None = None,
         directory: Path | None = None,
     ) -> Self:
-        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); touches nothing until used.
+        """Open a home (default `NANOCLAW_HOME` or ~/.nanoclaw); nothing is read or written until it is used.
 
-        A restore that was killed half-way is finished first, and one that is running is waited for.
+        A restore that was killed half-way is finished first; one that is running is waited for.
         """
         root = Path(home).expanduser() if home else default_home()
         scope = scope or Scope()
@@ -119,9 +119,9 @@ class Memory:
             self.group.resources.close()
 
     def for_session(self, session_id: str, project: str | None = None, client: str | None = None) -> Self:
-        """The same memory as another session sees it, in this project and of this client unless others are named.
+        """Return the same memory as seen by another session, in this project and client unless others are named.
 
-        It shares what is open, and lives no longer than this one.
+        The copy shares everything that is open and must not outlive this object.
         """
         own = self.scope.project if project is None else project
         by = self.scope.client if client is None else client
@@ -147,26 +147,26 @@ class Memory:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """Facts, relations and aliases; reads changed files before it answers."""
+        """Return facts, relations and aliases; files that changed are read before it answers."""
         return self.group.fresh_graph
 
     @cached_property
     def entries(self) -> EntriesPart:
-        """Typed entries: list, approve, archive, publish, trace."""
+        """Return the typed entries: list, approve, archive, publish, trace."""
         from nanoclaw_memory.memory.entries import EntriesPart
 
         return EntriesPart(self.group)
 
     @cached_property
     def conversations(self) -> ConversationsPart:
-        """Sessions, exchanges, transcripts and what hooks have noted."""
+        """Return sessions, exchanges, transcripts and the spool of the hooks."""
         from nanoclaw_memory.memory.conversations import ConversationsPart
 
         return ConversationsPart(self.group)
 
     @cached_property
     def lessons(self) -> LessonService:
-        """What corrections taught: list, detail, outcomes, add, retire, feedback."""
+        """Return what corrections taught: list, detail, outcomes, add, retire, feedback."""
         from nanoclaw_memory.lessons.service import LessonService
 
         self.group.require_group()
@@ -174,28 +174,28 @@ class Memory:
 
     @cached_property
     def workspace(self) -> WorkspacePart:
-        """Projects, runbooks, policies, checkpoints, notes, active context."""
+        """Return projects, runbooks, policies, checkpoints, notes and the active context."""
         from nanoclaw_memory.memory.workspace import WorkspacePart
 
         return WorkspacePart(self.group)
 
     @cached_property
     def upkeep(self) -> UpkeepPart:
-        """Jobs, review, imports."""
+        """Return upkeep: jobs, review, imports."""
         from nanoclaw_memory.memory.upkeep import UpkeepPart
 
         return UpkeepPart(self.group)
 
     @cached_property
     def host(self) -> HostPart:
-        """Chats, messages, groups and scheduled tasks."""
+        """Return the host: chats, messages, groups and scheduled tasks."""
         from nanoclaw_memory.memory.host import HostPart
 
         return HostPart(self.group)
 
     @cached_property
     def admin(self) -> AdminPart:
-        """Settings, models, databases, domain documents."""
+        """Return administration: settings, models, databases, domain documents."""
         from nanoclaw_memory.memory.admin import AdminPart
 
         return AdminPart(self.group)
@@ -203,7 +203,7 @@ class Memory:
     # ---- reading ----
 
     def init(self) -> Created:
-        """Create the home, or a group in it; never overwrites."""
+        """Create the home, or a group in it; existing files are never overwritten."""
         from nanoclaw_memory.workspace.starter import initialise
 
         self.group.require_private("how a memory begins")
@@ -228,14 +228,14 @@ class Memory:
         in_project: str = "",
         person: str = "",
     ) -> Found:
-        """Ranked hits over everything that memory contains, best first; reports what could not take part.
+        """Return ranked hits over everything in memory, best first, and report what could not take part.
 
-        A question that nothing answers gets nothing.
+        A question that nothing answers returns no hits.
 
-        `types`, `tags` and `include_superseded` narrow it to entries; an empty query returns the recent ones.
-        `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` uses
-        words only and loads no model; `rerank` unset does as the settings say; `mmr` prefers what differs.
-        `kinds`, `since`, `until` (days), `in_project` and `person` (who said it, or is named) leave out all else.
+        `types`, `tags` and `include_superseded` restrict it to entries; an empty query returns the recent ones.
+        `corpus` names domain documents to search instead, or `all` for them and memory together. `fast` searches
+        by words only and loads no model; `rerank` defaults to the setting; `mmr` prefers hits that differ.
+        `kinds`, `since`, `until` (days), `in_project` and `person` (who said it, or is named) filter the hits.
         """
         from nanoclaw_memory.retrieval.searcher import Question
 
@@ -270,7 +270,7 @@ class Memory:
             found = self.group.retrieval.search(asked, corpus)
             if (chats := self.group.shared_chats) is not None and corpus in ("", "all"):
                 wanted = narrowed(chats.retrieval.filter_for(self.scope))
-                found = _with_said(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
+                found = _with_shared_hits(found, chats.retrieval.search(replace(asked, wanted=wanted)), limit)
         self.group.telemetry.record("search", hits=len(found.hits), took_ms=found.took_ms)
         return found
 
@@ -296,7 +296,9 @@ class Memory:
             said = chats.entries.search(
                 query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
             )
-            own = _with_said(own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit)
+            own = _with_shared_hits(
+                own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit
+            )
         return replace(own, took_ms=round((time.monotonic() - began) * 1000, 1))
 
     def recall(
@@ -311,7 +313,9 @@ class Memory:
         fast: bool = False,
         noted: bool = True,
     ) -> Recall:
-        """Search packed into a token budget; entries come first when they are as good, and are `noted` as used."""
+        """Search, and pack the hits into a token budget; entries come first when equally good, and `noted` counts
+        their use.
+        """
         from nanoclaw_memory.entries.rules import TYPES
         from nanoclaw_memory.retrieval.recall import RecallRequest, recall
 
@@ -329,13 +333,13 @@ class Memory:
             self.group.entries.note_use(
                 entry.id for entry in found.entries if entry.type in TYPES and not entry.shared
             )
-        except StoreError as error:  # a busy or read-only store must not cost the answer
+        except StoreError as error:  # the answer must not fail because the store is busy or read-only
             self.group.telemetry.record("note_use failed", error=error.message)
         self.group.telemetry.record("recall", tokens=found.token_count, entries=len(found.entries))
         return found
 
     def evaluate(self, path: Path, save: bool = False, fast: bool = False) -> Evaluation:
-        """Ask a file's questions of every face; with `save` the result is what later ones are compared with."""
+        """Ask a file's questions through every way of reading; `save` stores the result as the one to compare with."""
         from nanoclaw_memory.memory import evaluation
 
         self.group.require_own_file(path)
@@ -356,15 +360,15 @@ class Memory:
             return evaluation.evaluate(memory, questions, None, fast)
 
     def fenced(self, hits: Sequence[Hit], question: str = "") -> str:
-        """Hits as text for an agent: one line each, fenced as data, with origin and age; long ones are cut."""
+        """Render hits as text for an agent: one line each, fenced as data, with origin and age; long ones are cut."""
         from nanoclaw_memory.retrieval.recall import hits_text
 
         return hits_text(hits, self.group.today, self.scope.project, question)
 
     def get(self, file: str, start_line: int | None = None, end_line: int | None = None) -> Lines:
-        """Exact lines of a memory file; a missing file or range is empty with a note, never an error.
+        """Return exact lines of a memory file; a missing file or range is empty with a note, never an error.
 
-        What was moved of a day's log is read where it is now.
+        Lines of a daily log that were moved to an archive are read from there.
         """
         from nanoclaw_memory.workspace.files import read_lines
 
@@ -383,7 +387,7 @@ class Memory:
         return replace(moved, note=f"moved to {path}")
 
     def log(self, day: str | date | None = None) -> tuple[date, list[LogLine]]:
-        """The entries of one day's log; today's without an argument."""
+        """Return the entries of one day's log, by default today's."""
         from nanoclaw_memory.workspace import log
 
         days = _days(day or self.group.today, self.group.today)
@@ -396,13 +400,13 @@ class Memory:
         path, first, last = self.group.archived(own)
         if last:
             moved = log.parse(self.get(path).text)
-            lines += [replace(one, path=path) for one in moved if first <= one.line <= last]
+            lines += [replace(line, path=path) for line in moved if first <= line.line <= last]
         return wanted, lines
 
     def boot(self, project: str = "", max_chars: Count = 0) -> Boot:
-        """What an agent reads at session start, within the caps, privacy applied.
+        """Return what an agent reads at session start, within the caps and with privacy applied.
 
-        Where it is longer than `max_chars`, the brief comes first and the end is cut.
+        A text longer than `max_chars` has the brief first and is cut at its end.
         """
         from nanoclaw_memory.workspace import boot
 
@@ -419,13 +423,13 @@ class Memory:
         )
 
     def brief(self, include_provenance: bool = False) -> Brief:
-        """What matters from the entries, within its limits; empty, with a note, when it takes too long."""
+        """Return the most important entries within the limits; empty with a note when that takes too long."""
         self.group.require_group()
-        if not self.group.has("entries"):  # a session's start must not create a database
+        if not self.group.has("entries"):  # starting a session must not create a database
             return self._no_brief()
         try:
             return self.group.entries.brief(include_provenance)
-        except StoreError as error:  # a session starts with what is sound
+        except StoreError as error:  # a session starts with the parts that work
             from nanoclaw_memory.retrieval.sources import missing
 
             return self._no_brief(missing("entries", error))
@@ -434,12 +438,12 @@ class Memory:
         return Brief(generated_at=self.group.moment(), degraded=why)
 
     def index_status(self) -> IndexStatus:
-        """Health and statistics of files, entries and what is always loaded."""
+        """Return health and statistics of files, entries and what is always loaded."""
         self.group.require_group()
         return self._token_audit().status(self.group.retrieval.index.passages.count()[1])
 
     def audit(self, scope: AuditScope = "all", recommend: bool = True, fix: bool = False) -> Audit:
-        """What memory costs and what to do about it; `fix` does the low-risk part, after a checkpoint."""
+        """Return the token cost of memory and recommendations; `fix` applies the low-risk ones after a checkpoint."""
         self.group.require_group()
         work = self._token_audit()
         audit = work.run(scope, recommend or fix)
@@ -454,7 +458,7 @@ class Memory:
         from nanoclaw_memory.workspace.paths import memory_files
 
         shared = self.settings.privacy.shared_files
-        local = self.settings.embeddings.provider == "local"  # an audit spends nothing at a service
+        local = self.settings.embeddings.provider == "local"  # an audit spends no money at a provider
         return TokenAudit(
             self.group.entries,
             lambda: memory_files(self.home, self.scope, shared),
@@ -462,13 +466,13 @@ class Memory:
         )
 
     def status(self) -> Status:
-        """What there is, at a glance; opens nothing."""
+        """Return an overview of the home; opens no database."""
         from nanoclaw_memory.memory.admin import status
 
         return status(self.group)
 
     def counts(self) -> dict[str, int]:
-        """How many exchanges, active entries, valid facts and relations, and lessons there are; as in doctor."""
+        """Count exchanges, active entries, valid facts and relations, and lessons, as doctor does."""
         from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.store.entries import Filter
         from nanoclaw_memory.store.facts import valid_rows
@@ -483,7 +487,7 @@ class Memory:
         return found
 
     def doctor(self, fix: bool = False) -> list[Finding]:
-        """The check-up of home, settings, files and databases; `fix` removes what killed writers left."""
+        """Check home, settings, files and databases; `fix` removes what killed writers left behind."""
         from nanoclaw_memory.upkeep.doctor import examine
 
         return examine(self.group, fix)
@@ -491,9 +495,10 @@ class Memory:
     # ---- writing ----
 
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
-        """Append one line to today's log, a shared scope's to its own; on disk when this returns.
+        """Append one line to today's log (a shared scope has its own); it is on disk when this returns.
 
-        What an agent or others write and what reads like an attack is held as an entry for a person's review.
+        Content may begin with its tag and importance, `[decision|i=0.9] …`. A line of an agent or of others that reads
+        like an attack becomes an entry that is held for review.
         """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line
@@ -503,7 +508,9 @@ class Memory:
         self.group.refuse_decided(admitted.text)
         if held := self.group.hold_attack(admitted.text):
             return Written("", 0, admitted.redacted, held)
-        line = log.format_line(admitted.text, tag, importance, self.scope.project, admitted.origin)
+        text, typed, weight = (admitted.text, tag, None) if tag else log.typed_label(admitted.text)
+        importance = weight if importance is None else importance
+        line = log.format_line(text, typed, importance, self.scope.project, admitted.origin)
         today = self.group.today
         relative, path = locate(self.home, self.scope, log_path(today, self.scope.private), ())
         number = append_line(path, line, log.header(today))
@@ -524,7 +531,7 @@ class Memory:
         supersedes: str = "",
         expires: str = "",
     ) -> Stored:
-        """Store one typed entry; provenance comes from the scope.
+        """Store one typed entry; its provenance comes from the scope.
 
         `category` is another name for `type`, `context` for `reason`; `supersedes` names the entry it replaces.
         """
@@ -545,14 +552,14 @@ class Memory:
             expires=expires,
         )
         self.group.refuse_decided(draft.content)
-        stored = self.group.entries.store(draft, self.group.heard)
+        stored = self.group.entries.store(draft, self.group.source_in_session)
         self.group.telemetry.record(
             "store", type=stored.type, deduplicated=stored.deduplicated, status=stored.status
         )
         return stored
 
     def delete(self, entry_id: str) -> Deleted:
-        """Remove an entry for good; what it had replaced becomes current again."""
+        """Delete an entry permanently; the entry that it had replaced becomes current again."""
         deleted = self.group.entries_of(entry_id).delete(entry_id)
         self.group.telemetry.record("delete", restored=len(deleted.restored))
         return deleted
@@ -569,15 +576,15 @@ class Memory:
         checkpoints: bool = False,
         keep_out: bool = False,
     ) -> Forgotten:
-        """Remove something for good, from every store and file, and keep it away from now on.
+        """Remove something permanently from every store and file, and refuse it from now on.
 
-        `agreed` is shown what would leave Markdown pages; without its consent they stay as they are. A text that
-        nothing contains is kept away only with `keep_out`.
+        `agreed` receives the lines that would leave Markdown pages; unless it agrees, the pages stay as they are.
+        A text that nothing contains is refused from now on only with `keep_out`.
         """
-        from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+        from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
 
         self.group.require_owner("forget")
-        work = Forgetting(self.group.forget_targets(), Asked(id, entity, session, text))
+        work = Forgetting(self.group.forget_targets(), ForgetRequest(id, entity, session, text))
         if dry_run:
             return work.preview()
         done = work.carry_out(agreed or (lambda pages: False), checkpoints, keep_out)
@@ -585,7 +592,7 @@ class Memory:
         return done
 
     def index(self, rebuild: bool = False, progress: Progress | None = None) -> Indexed:
-        """Bring the search index up to date with everything that it is made from."""
+        """Bring the search index up to date with everything it is built from."""
         from nanoclaw_memory.progress import watching
 
         with watching(progress):
@@ -594,24 +601,26 @@ class Memory:
     # ---- around a model call ----
 
     def session_start(self, boot_chars: Count = 0, cleared: bool = False) -> Turn:
-        """Blocks for the start of a session, or for its going on after a compaction; the same when asked again.
+        """Return the blocks for the start of a session, or for its continuation after a compaction; stable when
+        repeated.
 
-        With `boot_chars` the boot context comes before them, all within so many characters. `cleared` says that
-        the model's window was emptied: what earlier turns were given may be given again.
+        With `boot_chars` the boot context precedes them, together within that many characters. `cleared` means that
+        the model's window was emptied, so that blocks of earlier turns may be injected again.
         """
         if not boot_chars:
             return self.group.lifecycle.session_start(cleared)
-        surely = boot_chars // 2  # the rest of the boot may be cut to make room for the blocks
+        surely = boot_chars // 2  # the rest of the boot context may be cut to make room for the blocks
         turn = self.group.lifecycle.session_start(cleared, lambda: self.boot(max_chars=surely).text)
         left = max(boot_chars - len(turn.text) - 1, 1)
         boot = self.group.lifecycle.boot(f"boot {boot_chars}", lambda: self.boot(max_chars=left))
         return replace(turn, boot=boot.text)
 
     def before_turn(self, message: Message, explain: bool = False, repeat: bool = False) -> Turn:
-        """The blocks to put before a model call, which plugins gave none, and why.
+        """Return the blocks to put before a model call, which plugins returned none, and why.
 
-        To `explain` is a dry run: it says why each line was chosen and what nearly was, and records nothing. Lines
-        that the session was given are left out; `repeat` is for callers who cannot tell what is in the window.
+        `explain` is a dry run: it reports why each line was chosen and what was nearly chosen, and records nothing.
+        Lines that the session already received are left out; `repeat` keeps them, for callers who do not know what
+        the model's window contains.
         """
         reads_graph = self.settings.plugins.entries.graph_memory.enabled
         with self.group.refreshed_graph() if reads_graph else nullcontext("") as stale:
@@ -633,27 +642,27 @@ class Memory:
         return recorded
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
-        """Note tool calls between two messages, so that a loop is seen."""
+        """Record tool calls between two messages, so that loops are detected."""
         self.group.lifecycle.report_tools(calls)
 
     def before_compaction(self, transcript: str = "") -> Archived | None:
-        """Archive a transcript before the host shortens the window; its exchanges may be recalled from now on."""
+        """Archive a transcript before the host compacts the window; from now on its exchanges may be recalled."""
         from nanoclaw_memory.upkeep.flush import compacted
 
         own = self.group.conversations
         given = own.read(transcript) if transcript else None
         written = own.archive(given) if given else None
-        if written:  # findable by words at once; vectors come with the next index
+        if written:  # words are searchable at once; vectors come with the next indexing run
             self.group.retrieval.refresh()
         self.group.lifecycle.before_compaction(given)
-        if self.scope.private:  # shared scopes are never asked for a flush
+        if self.scope.private:  # shared scopes never get a flush prompt
             compacted(self.group.data, self.scope.session_id)
         return written
 
     def session_end(self) -> tuple[PluginNote, ...]:
-        """Tell the plugins that the session is over, and refresh active-context.md; returns what failed."""
+        """Notify the plugins that the session is over, and refresh active-context.md; return what failed."""
         notes = self.group.lifecycle.session_end()
-        if not self.scope.private:  # the page is private, and so is what it contains
+        if not self.scope.private:  # the page is private, as is what it contains
             return notes
         try:
             self.workspace.refresh_active_context()
@@ -662,8 +671,8 @@ class Memory:
         return notes
 
 
-def _with_said(found: Found, said: Found, limit: int) -> Found:
-    """What was found, then what shared chats said, marked and never above it."""
+def _with_shared_hits(found: Found, said: Found, limit: int) -> Found:
+    """Append what shared chats said to the hits, marked and never ranked above them."""
     lowest = found.hits[-1].score if found.hits else 1.0
     marked = (replace(hit, shared=True, score=min(hit.score, lowest)) for hit in said.hits)
     degraded = tuple(dict.fromkeys((*found.degraded, *said.degraded)))
@@ -671,7 +680,7 @@ def _with_said(found: Found, said: Found, limit: int) -> Found:
 
 
 def _days(named: str | date, today: date) -> Days:
-    """The days that a person names: a date, or in words (yesterday, last Friday, gestern)."""
+    """Return the days that a person names: a date, or words such as yesterday, last Friday, gestern."""
     from nanoclaw_memory.retrieval.calendar_days import Days
     from nanoclaw_memory.retrieval.dates import when
 

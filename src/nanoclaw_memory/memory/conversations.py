@@ -1,4 +1,4 @@
-"""The part `memory.conversations`: sessions, transcripts, archives, and what hooks have noted."""
+"""The part `memory.conversations`: sessions, transcripts, archives and the spool of the hooks."""
 
 from __future__ import annotations
 
@@ -26,27 +26,29 @@ if TYPE_CHECKING:
 
 @with_pages
 class ConversationsPart:
-    """Reads what was said, archives transcripts, and drains the spool."""
+    """Read conversations, archive transcripts, and drain the spool."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
 
     def sessions(self, limit: int = 50) -> list[Session]:
-        """The sessions that this scope may see, newest first; in private those of shared chats too, marked."""
+        """Return the sessions that this scope may see, newest first; a private scope also sees those of shared
+        chats, marked.
+        """
         found = self._group.conversations.sessions(limit)
         if (chats := self._group.shared_chats) is not None:
-            found += [replace(one, shared=True) for one in chats.conversations.sessions(limit)]
-        return sorted(found, key=lambda one: one.last, reverse=True)[:limit]
+            found += [replace(session, shared=True) for session in chats.conversations.sessions(limit)]
+        return sorted(found, key=lambda session: session.last, reverse=True)[:limit]
 
     def session(self, session_id: str) -> list[Exchange]:
-        """What was said in a session, oldest first; in private of a shared chat too."""
+        """Return the exchanges of a session, oldest first; a private scope may also read those of shared chats."""
         chats = self._group.shared_chats
         if chats is not None and not self._group.exchanges.last_id(session_id):
             return chats.conversations.session(session_id)
         return self._group.conversations.session(session_id)
 
     def search(self, query: Query, limit: int = 10) -> list[SessionHit]:
-        """Where something was said: exchanges, and lines of archived conversations."""
+        """Search exchanges and the lines of archived conversations."""
         self._group.require_group()
         self._group.settle_spool()
         found = self._group.exchange_search.said(query, limit)
@@ -55,12 +57,12 @@ class ConversationsPart:
         return found[: limit * 2]
 
     def embed(self, limit: Annotated[int, Meta(ge=1, le=10_000)] = 256) -> int:
-        """Give vectors to passages that have none (loads the embedder); returns how many were embedded."""
+        """Embed passages that have no vector (loads the embedder); return how many were embedded."""
         self._group.require_group()
         return self._group.retrieval.embed(limit)
 
     def flush_needed(self, context_tokens: Count, transcript_bytes: Count = 0) -> Flush:
-        """Whether to ask the agent now to write down what should last; true once per compaction cycle."""
+        """Return whether to ask the agent now to write down what should last; true once per compaction cycle."""
         from nanoclaw_memory.upkeep.flush import flush_needed
 
         self._group.require_workspace()
@@ -69,7 +71,7 @@ class ConversationsPart:
     def injections(
         self, session: str = "", since: str = "", limit: Annotated[int, Meta(ge=1, le=1000)] = 50
     ) -> Injections:
-        """What was injected at session starts and in turns, newest first, and the tokens of all of it.
+        """Return what was injected at session starts and in turns, newest first, and the tokens of all of it.
 
         `since` is a day (2026-02-23) or a month.
         """
@@ -84,41 +86,47 @@ class ConversationsPart:
             tuple(plugins),
             tuple(turns.token_sums("session_id", session, after)),
             turns.calls(session, after),
-            sum(one.tokens for one in plugins),
+            sum(total.tokens for total in plugins),
         )
 
-    # ---- what hooks have noted ----
+    # ---- the spool of the hooks ----
 
     def note(self, kind: SpoolKind, text: Message) -> None:
-        """Spool what was asked (`prompt`) or answered (`answer`) in a millisecond; `drain` archives it."""
+        """Append a message (`prompt`) or an answer (`answer`) to the spool within a millisecond; `drain` archives
+        it.
+        """
         self._group.conversations.note(kind, text)
 
     def note_answer_from(self, transcript: str) -> bool:
-        """Spool the answer to this session's open question from a transcript's end; whether it was there."""
+        """Spool the answer to this session's open question from the end of a transcript; return whether it was
+        found.
+        """
         return self._group.conversations.note_answer_from(transcript)
 
     def drain(self, limit: Annotated[int, Meta(ge=1, le=1000)] = 50) -> int:
-        """Archive what hooks have spooled; returns how many exchanges."""
+        """Archive spooled exchanges; return how many."""
         return self._group.drain_spool(limit)
 
     def waiting(self) -> int:
-        """How many exchanges wait in the spool, of private and shared chats."""
+        """Count the exchanges in the spool, of private and shared chats."""
         own = (self._group, self._group.shared_chats)
-        return sum(one.conversations.spool.waiting() for one in own if one is not None)
+        return sum(group.conversations.spool.waiting() for group in own if group is not None)
 
     # ---- transcripts and archives ----
 
     def transcripts(self) -> list[TranscriptFile]:
-        """The raw transcripts of this group's agent, newest first."""
+        """Return the raw transcripts of this group's agent, newest first."""
         self._group.require_private("transcripts")
         return self._group.conversations.transcripts()
 
     def archives(self) -> list[Archived]:
-        """The conversations archived in the workspace that this scope may see, oldest first."""
+        """Return the archived conversations that this scope may see, oldest first."""
         return self._group.conversations.archives()
 
     def archive(self, transcript: str) -> Archived | None:
-        """Write what is new in a transcript (a file or a session id) to conversations/; None for nothing."""
+        """Write the new part of a transcript (a file or a session id) to conversations/; return None if there is
+        none.
+        """
         self._group.require_private("transcripts")
         own = self._group.conversations
         return own.archive(own.read(transcript))

@@ -1,4 +1,4 @@
-"""The part `memory.entries`: what a person or an agent may do with single entries."""
+"""The part `memory.entries`: list, review, publish and trace single entries."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class EntriesPart:
-    """Lists, decides on, publishes and traces entries; `Memory.store` and `Memory.delete` add and remove them."""
+    """List, review, publish and trace entries; `Memory.store` and `Memory.delete` add and remove them."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types that an entry may have."""
+        """Return the types that an entry may have."""
         from nanoclaw_memory.entries.rules import TYPES
 
         return TYPES
@@ -36,52 +36,52 @@ class EntriesPart:
         status: str = "active",
         limit: int = 100,
     ) -> list[Entry]:
-        """Entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
+        """Return entries as stored, newest first; `status` is all, active, held, superseded, archived or expired."""
         found = self._group.entries.listed(types, tags, status, limit)
         if (chats := self._group.shared_chats) is not None and chats.has("entries"):
             found += chats.entries.listed(types, tags, status, limit)
-        return sorted(found, key=lambda one: one.provenance.timestamp, reverse=True)[:limit]
+        return sorted(found, key=lambda entry: entry.provenance.timestamp, reverse=True)[:limit]
 
     def get(self, entry_id: str) -> Entry:
-        """One entry, whatever its status."""
+        """Return one entry, whatever its status."""
         return self._group.entries_of(entry_id).get(entry_id)
 
     def history(self, entry_id: str) -> list[Entry]:
-        """An entry and those it replaced, newest first."""
+        """Return an entry and those it replaced, newest first."""
         own = self._group.entries_of(entry_id)
-        return [own.get(one.id) for one in own.chain(own.get(entry_id))]
+        return [own.get(entry.id) for entry in own.chain(own.get(entry_id))]
 
     def reinforce(self, entry_id: str) -> Entry:
-        """Mark an entry as still relevant: its importance starts afresh and fades more slowly."""
+        """Mark an entry as still relevant: its importance is reset and fades more slowly."""
         return self._group.entries_of(entry_id).reinforce(entry_id)
 
     def approve(self, entry_id: str) -> Entry:
-        """A person lets a held entry in; what it replaces is retired now."""
+        """Approve a held entry; the entry that it replaces is retired now."""
         self._group.require_owner("approve an entry")
         return self._group.entries_of(entry_id).approve(entry_id)
 
     def reject(self, entry_id: str) -> Entry:
-        """A person keeps a held entry out; it is archived, and the same text is refused from now on."""
+        """Reject a held entry: it is archived, and the same text is refused from now on."""
         self._group.require_owner("reject an entry")
         return self._group.entries_of(entry_id).reject(entry_id)
 
     def archive(self, entry_id: str) -> Entry:
-        """Take an entry out of brief, search and recall without deleting it."""
+        """Remove an entry from brief, search and recall without deleting it."""
         return self._group.entries_of(entry_id).archive(entry_id)
 
     def render(self) -> tuple[list[str], list[str]]:
-        """Write all domain files anew; returns those written, and notes on those with edits by hand."""
+        """Rewrite all domain files; return those written, and notes about those that a person edited."""
         return self._group.entries.render()
 
     # ---- the audit log ----
 
     def trace(self, entry_id: str) -> EntryLife:
-        """Everything the audit log knows of an entry of this group, and the entry as it is now."""
+        """Return every record of an entry in the audit log, and the entry as it is now."""
         self._group.require_group()
         return self._group.entries.trace(entry_id)
 
     def verify(self) -> AuditVerdict:
-        """Whether the audit log is whole, against its head and what each group's database remembers."""
+        """Verify the audit log against its head and against what each group's database remembers."""
         anchors = []
         self._group.require_private("the audit log")
         for group, private in itertools.product(self._group.home.groups(), (True, False)):
@@ -92,7 +92,7 @@ class EntriesPart:
         return self._group.entries.ledger.audit_log.verify(anchors)
 
     def audit_records(self, limit: Annotated[int, Meta(ge=1, le=1000)] = 100) -> list[Mapping[str, Any]]:
-        """The last changes in the audit log, newest first: of this group, or of all for the main one."""
+        """Return the last records of the audit log, newest first: of this group, or of all for the main group."""
         self._group.require_private("the audit log")
         own = self._group.scope.group
         found = self._group.entries.ledger.audit_log.last(limit)
@@ -108,7 +108,7 @@ class EntriesPart:
         token_budget: TokenBudget | None = None,
         format: RecallFormat = "brief",
     ) -> Recall:
-        """Recall over what other groups have published and granted to this one."""
+        """Recall from what other groups have published and granted to this one."""
         from nanoclaw_memory.retrieval.recall import RecallRequest, shared_recall
 
         self._group.require_group()
@@ -120,21 +120,21 @@ class EntriesPart:
         return shared_recall(shared, now, self._group.scope, wanted)
 
     def publish(self, entry_id: str) -> Entry:
-        """Put a copy of a current entry where granted groups can read it."""
+        """Copy a current entry to where groups with a grant can read it."""
         return self._group.entries.shared.publish(entry_id)
 
     def unpublish(self, entry_id: str) -> None:
-        """Take a published copy back."""
+        """Remove a published copy."""
         self._group.entries.shared.unpublish(entry_id)
 
     def grant(self, reader: str) -> None:
-        """Let another group read what this one publishes."""
+        """Allow another group to read what this one publishes."""
         self._group.entries.shared.grant(reader)
 
     def revoke(self, reader: str) -> None:
-        """Take a grant back; takes effect with the reader's next question."""
+        """Revoke a grant; it takes effect with the reader's next question."""
         self._group.entries.shared.revoke(reader)
 
     def shares(self) -> list[Share]:
-        """What this group publishes, and what it may read of others."""
+        """Return what this group publishes, and what it may read of others."""
         return self._group.entries.shared.shares()

@@ -1,4 +1,4 @@
-"""Evaluate a memory by a person's own questions: what must and what must not appear, in each face; changes nothing."""
+"""Evaluate a memory by a person's own questions: what must and what must not appear; nothing is changed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ EXAMPLE = Path(__file__).parent / "sixty_questions"
 MAX_QUESTIONS = 5_000
 TOP = 6
 _HINT = 'write [[question]] ask = "…" must = ["…"] into a .toml file, or {"ask", "must"} a line of .jsonl'
-# Other names under which questions and answers are often kept.
+# Other common names of the fields for questions and answers.
 _SYNONYMS = {"question": "ask", "query": "ask", "q": "ask", "answer": "must", "expect": "must", "faces": "in"}
 
 
 def read_questions(path: Path) -> list[EvalQuestion]:
-    """The questions of a TOML, JSON or JSONL file."""
+    """Return the questions of a TOML, JSON or JSONL file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def _question(number: int, row: Any) -> EvalQuestion:
 def evaluate(
     memory: Memory, questions: Sequence[EvalQuestion], before: Evaluation | None, fast: bool
 ) -> Evaluation:
-    """Ask every question of its faces; what passed `before` and fails now is a regression."""
+    """Ask every question in each of its faces; one that passed `before` and fails now is a regression."""
     begun = time.perf_counter()
     answers = tuple(
         _answered(memory, question, face, fast)
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _passed(question: EvalQuestion, answers: Iterable[EvalAnswer]) -> bool:
-    """In all faces that the question names; else in one of them, and without what must not appear in any."""
+    """Return whether the answer appears in all named faces, else in any face, and nothing unwanted appears."""
     own = [answer for answer in answers if answer.ask == question.ask]
     if question.faces or question.nothing:
         return all(answer.passed for answer in own)
@@ -120,7 +120,7 @@ def _answered(memory: Memory, question: EvalQuestion, face: str, fast: bool) -> 
 
 
 def _lines(memory: Memory, ask: str, face: str, fast: bool) -> list[str]:
-    """What a face shows, as text; nothing is warmed, noted as used or recorded."""
+    """Return what a face shows, as text; nothing is warmed, counted as used or recorded."""
     if face == "search":
         return [hit.text for hit in memory.search(ask, TOP, fast=fast).hits]
     if face == "graph":
@@ -134,16 +134,16 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-# ---- what a run is compared with, and the example ----
+# ---- the accepted result, and the example ----
 
 
 def saved_at(path: Path) -> Path:
-    """Where the accepted result of a file of questions is kept."""
+    """Return where the accepted result for a file of questions is stored."""
     return path.with_name(f"{path.stem}.accepted.json")
 
 
 def read_saved(path: Path) -> Evaluation | None:
-    """The accepted result; None when there is none."""
+    """Return the accepted result, or None if there is none."""
     try:
         return msgspec.json.decode(saved_at(path).read_bytes(), type=Evaluation)
     except FileNotFoundError:
@@ -155,7 +155,7 @@ def read_saved(path: Path) -> Evaluation | None:
 
 @contextmanager
 def example() -> Iterator[Memory]:
-    """A home with the sample workspace of the sixty questions, removed afterwards."""
+    """Return a home with the sample workspace of the sixty questions; it is removed afterwards."""
     from nanoclaw_memory.memory.api import Memory
 
     with tempfile.TemporaryDirectory(prefix="nanoclaw-eval-") as folder, Memory.open(Path(folder)) as memory:

@@ -1,4 +1,4 @@
-"""The one composition root: builds the services of a group for one scope, each on first use."""
+"""The composition root: build the services of a group for one scope, each on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
-from nanoclaw_memory.memory.team_pages import COMMON, has_team, shown, synchronise, team_tables
+from nanoclaw_memory.memory.team_pages import COMMON, has_team, synchronise, synchronised, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from nanoclaw_memory.workspace.checkpoints import Checkpoints
     from nanoclaw_memory.workspace.listing import Seen
 
-SPOOLED_AT_ONCE = 20  # exchanges that a question waits for
-HEARD_WITHIN = timedelta(hours=12)  # between what a person says and what an agent stores of it
+SPOOLED_AT_ONCE = 20  # exchanges that are archived before a question is answered
+CONFIRM_WITHIN = timedelta(hours=12)  # between a person's words and an agent storing them
 
 
 class Group:
-    """The services of one group as one scope may use them; plugins, upkeep, forget and doctor receive it."""
+    """The services of one group for one scope; plugins, upkeep, forget and doctor receive it."""
 
     def __init__(self, resources: Resources, scope: Scope, retrieval: Retrieval | None = None) -> None:
         self.resources = resources
@@ -75,23 +75,24 @@ class Group:
         self.resources.close()
 
     def close(self) -> None:
-        """Stop what this scope started; the shared resources stay open.
+        """Close what this scope started; the shared resources stay open.
 
-        Its services refer to it: a server has too many sessions to leave these circles to the garbage collector.
+        The services refer back to this object: a server has too many sessions to leave such cycles to the garbage
+        collector.
         """
         self._closing.close()
         self._shared_chats = None
         for name in list(vars(self)):
             if isinstance(getattr(type(self), name, None), cached_property):
-                delattr(self, name)  # made again if somebody asks
+                delattr(self, name)  # rebuilt on the next access
 
     def in_session(self, session_id: str, project: str, client: str) -> Group:
-        """The same group as a client's session in a project sees it; shares everything that is open."""
+        """Return the same group for a client's session in a project; it shares everything that is open."""
         scope = replace(self.scope, session_id=session_id, project=project, client=client)
         return Group(self.resources, scope, self.retrieval)
 
     def as_scope(self, scope: Scope) -> Group:
-        """A group of this home as another scope sees it, opened anew; use it in a `with`."""
+        """Open a group of this home for another scope; use it in a `with`."""
         return Group(self.resources.for_group(scope.group), scope)
 
     # ---- resources ----
@@ -114,49 +115,49 @@ class Group:
 
     @property
     def today(self) -> date:
-        """The date in the user's time zone."""
+        """Return the date in the user's time zone."""
         return self.clock.now().date()
 
     def moment(self) -> str:
-        """Now, as stored."""
+        """Return the current moment in the stored format."""
         return stamp(self.clock.now())
 
     def has(self, name: str) -> bool:
-        """Whether a database exists for this scope."""
+        """Return whether a database exists for this scope."""
         return self.resources.has(self._file_of(name))
 
     def database(self, name: str) -> Database:
-        """One of the databases of this scope: what private and shared scopes remember is in different files."""
+        """Return a database of this scope; private and shared scopes have different files."""
         return self.resources.database(self._file_of(name))
 
     def _file_of(self, name: str) -> str:
-        if self.scope.private or name in OF_BOTH:  # what a person asked to forget stays away from both
+        if self.scope.private or name in OF_BOTH:  # a forgotten text is refused in both
             return name
         own = f"{SHARED}{name}"
         if name not in self._looked_at and not self.resources.has(own) and self.resources.has(name):
             self._looked_at.add(name)
-            with suppress(StoreError):  # a file of an older release is parted when it is opened
+            with suppress(StoreError):  # a file of an older release is split when it is opened
                 self.resources.database(name).query("SELECT 1")
         return own
 
     def existing_databases(self) -> tuple[Database, ...]:
-        """The group's databases that this scope may know of."""
+        """Return the group's existing databases that this scope may see."""
         own = (name for name in ALL_DATABASES if self.scope.private or name.startswith(SHARED))
         return tuple(self.resources.database(name) for name in own if self.resources.has(name))
 
     @property
     def shared_chats(self) -> Group | None:
-        """What the group's shared chats remember, where a private scope reads it beside its own."""
+        """Return the services of the group's shared chats, where a private scope reads them beside its own."""
         if self._shared_chats is None and self.scope.private and self._has_shared_chats():
             return self.open_shared_chats()
         return self._shared_chats
 
-    def worlds(self, database: str) -> list[Group]:
-        """This group and its shared chats, without those that have no such database."""
+    def private_and_shared(self, database: str) -> list[Group]:
+        """Return this group and its shared chats, without those that have no such database."""
         return [own for own in (self, self.shared_chats) if own is not None and own.has(database)]
 
     def open_shared_chats(self) -> Group:
-        """The group's shared chats, though nothing was said there yet."""
+        """Open the group's shared chats, even if nothing was said there yet."""
         self._shared_chats = Group(self.resources, replace(self.scope, private=False))
         self._closing.callback(self._shared_chats.close)
         return self._shared_chats
@@ -176,7 +177,7 @@ class Group:
 
     @cached_property
     def intake(self) -> Intake:
-        """What may come in: every text passes it once."""
+        """Return the gate that every incoming text passes once."""
         from nanoclaw_memory.intake.intake import Intake
 
         return Intake(
@@ -194,13 +195,13 @@ class Group:
 
     @cached_property
     def graph(self) -> KnowledgeGraph:
-        """Facts, relations and aliases."""
+        """Return facts, relations and aliases."""
         self.require_group()
         return self._graph()
 
     @cached_property
     def fresh_graph(self) -> KnowledgeGraph:
-        """The same, reading files that changed before it answers."""
+        """Return the graph; it reads changed files before it answers."""
         self.require_group()
         return self._graph(self.refreshed_graph, self._shared_graph)
 
@@ -224,12 +225,14 @@ class Group:
         )
 
     def _shared_graph(self) -> KnowledgeGraph | None:
-        """What shared chats stated, where they stated something."""
+        """Return the graph of the shared chats, if anything was stated there."""
         chats = self.shared_chats
         return chats.graph if chats is not None and chats.has("facts") else None
 
     def pages(self) -> list[Seen]:
-        """The Markdown of this scope's own index and graph: of a private one all that is not said in shared chats."""
+        """Return the Markdown files for the index and graph of this scope: for a private one all but those of shared
+        chats.
+        """
         if self.scope.private:
             return self.resources.listing.private_pages()
         from nanoclaw_memory.retrieval.scanner import seen_files
@@ -237,11 +240,11 @@ class Group:
         return list(seen_files(memory_files(self.home, self.scope, self.settings.privacy.shared_files)))
 
     def page_problems(self) -> tuple[str, ...]:
-        """What keeps pages of the workspace from the team."""
+        """Return what prevents pages of the workspace from reaching the team."""
         return synchronise(self, self.scope.author).problems if has_team(self) else ()
 
     def page_table(self, relative: str) -> tuple[Database, str] | None:
-        """The team's table that has a page, and the page's path in it; None where pages are files alone."""
+        """Return the team's table that contains a page, and the page's path in it; None where pages are only files."""
         if not has_team(self):
             return None
         if relative.startswith(f"{COMMON}/"):
@@ -249,33 +252,35 @@ class Group:
         return self.resources.database("pages"), relative
 
     def team_pages(self) -> list[Database]:
-        """The tables of a team's pages, of this group and, for the main one, of all, with what the files say now."""
+        """Return the tables of the team's pages (the main group's include those of all groups), updated from the
+        files.
+        """
         if has_team(self):
             synchronise(self, self.scope.author)
         return team_tables(self)
 
     @contextmanager
     def refreshed_graph(self) -> Iterator[str]:
-        """Read files that changed since the graph read them; with what is still unread. They are listed only once."""
-        with shown(self, writes=False), self.resources.listing.kept():
+        """Read files that changed since the graph read them; yield what is still unread. The files are listed once."""
+        with synchronised(self, writes=False), self.resources.listing.kept():
             yield self.resources.freshness.look(("graph", self.scope.private), self._refresh_graph)
 
     def catch_up(self) -> None:
-        """Take in what an answer brought, while nobody waits: else the next message would."""
+        """Index what an answer brought while nobody waits; otherwise the next message would have to."""
         with self.refreshed_graph():
             self.retrieval.refresh(embed=self.resources.resident)
             if self.resources.resident:
                 self.retrieval.load_vectors()
 
     def _refresh_graph(self) -> str:
-        """Read changed files, if they are few; returns what is still unread."""
+        """Read changed files if there are few; return what is still unread."""
         from nanoclaw_memory.graph.refresh import Refresh
 
         if not self.workspace.is_dir():
             return ""
         files, stale = Refresh(self.graph, self.home, self.pages, self.resources.freshness).run()
-        # In a group chat nobody knows whose "my" is whose.
-        if self.scope.private and not self.resources.hurried:
+        # In a group chat "my" could be anybody's.
+        if self.scope.private and not self.resources.defers_graph:
             _, unread = self.statements.read()
             stale = stale or unread
         if files or stale:
@@ -284,7 +289,7 @@ class Group:
 
     @property
     def statements(self) -> StatementReader:
-        """What reads conversations and entries into the graph."""
+        """Return the reader that turns conversations and entries into facts."""
         from nanoclaw_memory.graph.statements import StatementReader
 
         return StatementReader(self.graph, self.database, self.has)
@@ -312,47 +317,47 @@ class Group:
         )
 
     def entries_of(self, entry_id: str) -> Entries:
-        """The entries among which one is: a private scope also finds those of shared chats."""
-        chats = (own.entries for own in self.worlds("entries") if own is not self)
+        """Return the entries among which this one is: a private scope also finds those of shared chats."""
+        chats = (own.entries for own in self.private_and_shared("entries") if own is not self)
         return next((own for own in chats if own.ledger.table.get(entry_id)), self.entries)
 
     def _reopen_entries(self) -> Database:
-        """A second connection, for a thread that must not keep this one's."""
+        """Open a second connection, for a thread that must not hold this one open."""
         return self.resources.store.open(self.database("entries").path, "entries", counted=True)
 
     def _embedder_at_hand(self) -> bool:
-        """Whether this process uses the local model anyway: storing an entry must not wait for it to load."""
+        """Return whether this process has loaded the local model anyway: storing an entry must not wait for that."""
         return self.settings.embeddings.provider == "local" and self.resources.embedder_used
 
     @property
     def proposals(self) -> Proposals:
-        """Changes that only a person may make."""
+        """Return the changes that only a person may make."""
         return self.entries.ledger.proposals
 
     @cached_property
     def exchanges(self) -> Exchanges:
-        """What was said, one row an exchange."""
+        """Return the table of exchanges."""
         from nanoclaw_memory.store.exchanges import Exchanges
 
         return Exchanges(self.database("continuity"))
 
     @cached_property
     def turns(self) -> TurnTable:
-        """What was measured and injected around model calls."""
+        """Return what was measured and injected around model calls."""
         from nanoclaw_memory.store.turns import TurnTable
 
         return TurnTable(self.database("continuity"))
 
     @cached_property
     def lessons(self) -> LessonTable:
-        """The rows of what corrections taught."""
+        """Return the table of lessons."""
         from nanoclaw_memory.store.lessons import LessonTable
 
         return LessonTable(self.database("facts"))
 
     @cached_property
     def sdk_items(self) -> SdkItems:
-        """Session histories and items of agents built with other SDKs."""
+        """Return session histories and items of agents built with other SDKs."""
         from nanoclaw_memory.store.sdk_items import SdkItems
 
         self.require_group()
@@ -364,7 +369,7 @@ class Group:
         )
 
     def _vectors_of(self, texts: Sequence[str], question: bool) -> tuple[Any, str] | None:
-        """Vectors of texts, or of a question, with the identity of their model; None where none answers."""
+        """Embed texts, or a question, and return the vectors with their model's identity; None if no model answers."""
         chain = self.resources.embedder
         if chain is None:
             return None
@@ -377,7 +382,7 @@ class Group:
 
     @property
     def retrieval(self) -> Retrieval:
-        """The search index, its sources and the domain documents."""
+        """Return the search index with its sources and the domain documents."""
         if self._retrieval is None:
             from nanoclaw_memory.retrieval.service import Retrieval
 
@@ -400,34 +405,34 @@ class Group:
         return self._retrieval
 
     def _other_names(self, question: str) -> list[str]:
-        """Aliases and former names of whom the question names, when there is a graph."""
+        """Return aliases and former names of the entities that the question names, if there is a graph."""
         return self.graph.other_names(question) if self.has("facts") else []
 
     def index(self, rebuild: bool = False) -> Indexed:
-        """Bring the search index up to date with everything that it is made from."""
+        """Bring the search index up to date with everything it is built from."""
         self.require_group()
-        with shown(self, writes=False):
+        with synchronised(self, writes=False):
             done = self.retrieval.run(rebuild)
         self.telemetry.record("index", files=done.files, chunks=done.chunks, embedded=done.embedded)
         return done
 
     @property
     def exchange_search(self) -> ExchangeSearch:
-        """The search for exchanges."""
+        """Return the search for exchanges."""
         from nanoclaw_memory.retrieval.exchange_search import ExchangeSearch
 
         return ExchangeSearch(self.retrieval, self.exchanges)
 
     @cached_property
     def plugin_context(self) -> PluginContext:
-        """What a turn plugin may use."""
+        """Return what turn plugins may use."""
         from nanoclaw_memory.turn.context import PluginContext
 
         return PluginContext(self)
 
     @cached_property
     def conversations(self) -> Conversations:
-        """Exchanges, sessions, transcripts, archives and the spool."""
+        """Return exchanges, sessions, transcripts, archives and the spool."""
         from nanoclaw_memory.conversations.service import Conversations
 
         self.require_group()
@@ -442,7 +447,7 @@ class Group:
         )
 
     def _is_private_session(self, session_id: str) -> bool:
-        """Whether something was said in a session in private."""
+        """Return whether anything in a session was said in private."""
         from nanoclaw_memory.store.exchanges import Exchanges
 
         known = self.resources.has("continuity")
@@ -450,31 +455,41 @@ class Group:
 
     @cached_property
     def lifecycle(self) -> TurnLifecycle:
-        """The turn pipeline of this scope."""
+        """Return the turn pipeline of this scope."""
         from nanoclaw_memory.turn.lifecycle import TurnLifecycle
 
         made = TurnLifecycle(self.plugin_context, self.conversations, self.telemetry)
         self._closing.callback(made.close)
         return made
 
-    # ---- what agents store, and what people said ----
+    # ---- entries of agents against what people said ----
 
-    def heard(self, content: str) -> str:
-        """Where the words of what an agent stores stand in the last talk: `said` by the person, `pasted`, or empty."""
-        from nanoclaw_memory.entries.entries import heard
+    def source_in_session(self, content: str) -> str:
+        """Return where recent messages contain the text that an agent stores: `said`, `pasted`, or empty for
+        nowhere.
+        """
+        from nanoclaw_memory.entries.entries import source_in_messages
 
         found = self.exchanges.of_session(self.scope.session_id) if self.scope.session_id else []
-        found = found or self.exchanges.recent(since=self._not_before())
-        messages = [one.user_message for one in found if one.private and one.origin == "user"]
-        return heard(content, *self._told_apart([*messages, *self.conversations.spool.asked()]))
+        found = found or self.exchanges.recent(since=self._confirm_since())
+        messages = [
+            exchange.user_message for exchange in found if exchange.private and exchange.origin == "user"
+        ]
+        return source_in_messages(
+            content, *self._split_quoted([*messages, *self.conversations.spool.unanswered_messages()])
+        )
 
     def refuse_decided(self, text: str) -> None:
-        """Refuse what a person rejected or holds for review, here or in a shared chat; not from themselves."""
-        for own in self.worlds("entries") if self.scope.author != "owner" else ():
+        """Refuse a text that a person rejected or that awaits review, here or in a shared chat, unless the owner
+        writes it.
+        """
+        for own in self.private_and_shared("entries") if self.scope.author != "owner" else ():
             own.entries.ledger.refuse_decided(text)
 
     def hold_attack(self, text: str) -> str:
-        """The entry that is held in place of an agent's or a stranger's line; empty for an ordinary line."""
+        """Hold an agent's or a stranger's line that reads like an attack; return the entry's id, empty for other
+        lines.
+        """
         from nanoclaw_memory.intake.suspicion import signs_of_attack
 
         if not signs_of_attack(text, self.scope.author):
@@ -482,32 +497,36 @@ class Group:
         from nanoclaw_memory.entries import rules
 
         draft = rules.draft(text, "instruction", now=self.clock.now(), reason="written for a log or page")
-        stored = self.entries.store(draft, self.heard)
-        return stored.id if stored.status == "held" else ""  # a person has let this very text in
+        stored = self.entries.store(draft, self.source_in_session)
+        return stored.id if stored.status == "held" else ""  # a person has approved this very text
 
-    def hear(self, exchange: Exchange) -> None:
-        """Confirm what agents stored lately and the person says here; hold what stands in what they paste."""
+    def confirm_said(self, exchange: Exchange) -> None:
+        """Confirm entries of agents that the person's message repeats; hold those that it only pastes."""
         if not (exchange.private and exchange.origin == "user" and self.has("entries")):
             return
-        from nanoclaw_memory.store.entries import EntryTable  # a hook has seldom more to do here
+        from nanoclaw_memory.store.entries import EntryTable  # imported here: a hook seldom needs more
 
-        if EntryTable(self.database("entries")).suggested(self._not_before()):
-            self.entries.hear(*self._told_apart([exchange.user_message]), since=self._not_before())
+        if EntryTable(self.database("entries")).suggested(self._confirm_since()):
+            self.entries.confirm_said(
+                *self._split_quoted([exchange.user_message]), since=self._confirm_since()
+            )
 
-    def _not_before(self) -> str:
-        return stamp(self.clock.now() - HEARD_WITHIN)
+    def _confirm_since(self) -> str:
+        return stamp(self.clock.now() - CONFIRM_WITHIN)
 
-    def _told_apart(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
-        """What people said themselves in messages, and what they only quoted."""
+    def _split_quoted(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Split messages into what people wrote themselves and what they only quoted."""
         from nanoclaw_memory.intake.own_words import read
 
         found = [read(message, self.resources.judge) for message in messages]
-        return [one.text for one in found], [one.rest for one in found if one.rest]
+        return [own_words.text for own_words in found], [
+            own_words.rest for own_words in found if own_words.rest
+        ]
 
     def drain_spool(self, limit: int = 50, wait: float = 10.0) -> int:
-        """Archive what hooks have spooled, each exchange in its own session; returns how many.
+        """Archive spooled exchanges, each in its own session; return how many.
 
-        What another process archives for more than `wait` seconds is left to it.
+        Exchanges that another process has been archiving for more than `wait` seconds are left to it.
         """
 
         def record(spooled: SpooledExchange) -> None:
@@ -517,7 +536,7 @@ class Group:
             own = Group(self.resources, scope)
             try:
                 own.lifecycle.after_turn(spooled.question, spooled.answer, at=spooled.at)
-            except Refused as error:  # it will never be accepted, and others wait behind it
+            except Refused as error:  # it will never be accepted, and others are queued behind it
                 self.telemetry.record("exchange refused", error=error.message)
             finally:
                 own.close()
@@ -527,7 +546,7 @@ class Group:
         return done + (chats.drain_spool(limit - done, wait) if chats is not None else 0)
 
     def settle_spool(self) -> None:
-        """Archive what hooks have spooled before a question is answered; what cannot be written stays spooled."""
+        """Archive spooled exchanges before a question is answered; those that cannot be written stay spooled."""
         self.resources.freshness.look(("spool", self.scope.private), self._settle_spool)
 
     def _settle_spool(self) -> None:
@@ -539,7 +558,7 @@ class Group:
 
     @cached_property
     def host(self) -> Host:
-        """The operational state of all groups."""
+        """Return the operational state of all groups."""
         from nanoclaw_memory.host.host import Host
 
         host = Host.open(
@@ -558,7 +577,7 @@ class Group:
         return Intake.at(self.resources.store, self.home.data(group), record=self._record)
 
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
-        """What was said in a group's chat goes to that group's memory, as private as the chat is."""
+        """Record an exchange of a group's chat in that group's memory, as private as the chat is."""
         from nanoclaw_memory.clock import moment_of
 
         scope = self.host.scope(self.host.group(group), session_id)
@@ -568,7 +587,7 @@ class Group:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The group's checkpoints of Markdown and databases."""
+        """Return the group's checkpoints of Markdown and databases."""
         from nanoclaw_memory.store.snapshots import Snapshots
         from nanoclaw_memory.workspace.checkpoints import Checkpoints
 
@@ -578,40 +597,42 @@ class Group:
         )
 
     def finish_restore(self) -> None:
-        """Finish a restore that was killed half-way; waits for one that is running."""
+        """Finish a restore that was killed half-way; wait for one that is running."""
         if (self.workspace / PENDING_RESTORE).exists():
             from nanoclaw_memory.workspace.restore import finish
 
             finish(self.checkpoints)
 
     def forget_targets(self) -> ForgetTargets:
-        """Every store and file that can contain a text."""
+        """Return every store and file that can contain a text."""
         from nanoclaw_memory.upkeep.forget_stores import ForgetTargets
 
         self.require_workspace()
         return ForgetTargets(self)
 
     def forget_again(self) -> None:
-        """A restored state may contain what was forgotten since it was saved: remove that again."""
+        """Remove from a restored state what was forgotten since it was saved."""
         from nanoclaw_memory.errors import NanoClawError
 
-        scope = Scope(self.scope.group)  # whoever comes first after a kill, the work is the owner's
+        scope = Scope(self.scope.group)  # whichever process finishes it after a kill, it acts for the owner
         with self.as_scope(scope) as own:
-            from nanoclaw_memory.upkeep.forget import Asked, Forgetting
+            from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
 
             try:
                 if own.intake.tombstones() is None:
                     return
-                Forgetting(own.forget_targets(), Asked(again=True)).carry_out(lambda pages: False, False)
+                Forgetting(own.forget_targets(), ForgetRequest(again=True)).carry_out(
+                    lambda pages: False, False
+                )
             except (
                 NanoClawError
-            ) as error:  # its mark stays: doctor reports it, and the next forget completes it
+            ) as error:  # its tombstone stays: doctor reports it, and the next forget completes it
                 self.telemetry.record("restore", error=error.message)
 
-    # ---- what upkeep asks ----
+    # ---- for upkeep ----
 
     def page(self, relative: str) -> str:
-        """A page of the workspace; empty when there is none, refused when it is a link that leads out."""
+        """Return a page of the workspace: empty if it is missing, refused if it is a link to the outside."""
         from nanoclaw_memory.workspace.files import read_text
         from nanoclaw_memory.workspace.paths import within
 
@@ -621,7 +642,7 @@ class Group:
             return ""
 
     def archived(self, relative: str) -> tuple[str, int, int]:
-        """Where the lines of a daily log are that were moved: the archive, its first and last line; 0 for none."""
+        """Return where lines of a daily log were moved to: the archive, its first and last line; 0 if nowhere."""
         from nanoclaw_memory.workspace.log import archived_lines
         from nanoclaw_memory.workspace.paths import archive_path, day_in_path, of_shared_chats
 
@@ -631,24 +652,24 @@ class Group:
         return archive_path(day), *archived_lines(self.page(archive_path(day)), day)
 
     def outdated(self, text: str, day: date) -> bool:
-        """Whether a line of that day states what the graph knows to be replaced or rejected."""
+        """Return whether a line of that day states what the graph knows to be replaced or rejected."""
         return self.has("facts") and self.graph.outdated(text, day)
 
-    # ---- who may ----
+    # ---- permissions ----
 
     def is_off(self, directory: str) -> bool:
-        """Whether agents get and leave nothing in a directory."""
+        """Return whether memory is switched off in a directory."""
         from nanoclaw_memory.project import is_inside
 
         off = self.settings.projects.off
         return bool(off) and is_inside(directory, off)
 
     def file(self, relative: str) -> tuple[str, Path]:
-        """A memory file's own name and place, if this scope may see it."""
+        """Return the name and path of a memory file, if this scope may see it."""
         return locate(self.home, self.scope, relative, self.settings.privacy.shared_files)
 
     def require_own_file(self, path: Path) -> None:
-        """Refuse a file or folder with what belongs to another group."""
+        """Refuse a file or folder that belongs to another group."""
         from nanoclaw_memory.workspace.paths import refuse_other_groups
 
         refuse_other_groups(self.home, self.scope, path)
@@ -659,11 +680,11 @@ class Group:
             raise PathRefused(f"a shared scope does not see {what}", "ask in a private one: without --shared")
 
     def require_owner(self, what: str) -> None:
-        """Refuse whoever is not a person in private."""
+        """Refuse anybody but the owner in private."""
         require_owner(self.scope, what)
 
     def require_home(self) -> None:
-        """There must be a memory: a mistyped home must not become a second, empty one."""
+        """Refuse a home that does not exist: a mistyped path must not become a second, empty memory."""
         if not self.home.exists():
             raise NoMemory(
                 f"there is no memory at {self.home.root}",
@@ -671,7 +692,7 @@ class Group:
             )
 
     def require_main(self, what: str) -> None:
-        """What concerns the whole home is done by the main group, in private."""
+        """Refuse anybody but the main group in private: the whole home is concerned."""
         if self.scope.group == MAIN_GROUP and self.scope.private:
             return
         who = f"the group {self.scope.group!r}" if self.scope.private else "a shared scope"
@@ -681,7 +702,7 @@ class Group:
         )
 
     def require_group(self) -> None:
-        """A group must have been made by `init`: a mistyped name must not open a second memory."""
+        """Refuse a group that `init` did not create: a mistyped name must not open a second memory."""
         if self.scope.group != MAIN_GROUP and not self.home.group_root(self.scope.group).is_dir():
             raise NotFound(
                 f"there is no group {self.scope.group!r}",
@@ -689,7 +710,7 @@ class Group:
             )
 
     def require_workspace(self) -> None:
-        """Upkeep works in private, on a memory that exists."""
+        """Refuse a shared scope and a memory that does not exist: upkeep needs both."""
         self.require_private("upkeep")
         self.require_group()
         if not self.workspace.is_dir():

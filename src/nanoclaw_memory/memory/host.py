@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 class HostPart:
-    """The host's state is the main group's; every group has its own tasks."""
+    """The host's state belongs to the main group; every group has its own tasks."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
 
     @property
     def state(self) -> Host:
-        """Chats, messages and groups; only the main group, in private, administers them."""
+        """Return chats, messages and groups; only the main group administers them, in private."""
         self._group.require_main("see the host's state")
         return self._group.host
 
     @property
     def tasks(self) -> Tasks:
-        """The scheduled tasks of this group; of all groups for the main one."""
+        """Return the scheduled tasks of this group, or of all groups for the main one."""
         self._group.require_private("tasks")
         self._group.require_group()
         return self._group.host.tasks(self._group.scope.group)
 
     def run_tasks(self, command: str, timeout: float = 600) -> list[TaskRun]:
-        """Run what is due, each task as a command without a shell; returns the runs."""
+        """Run the tasks that are due, each as a command without a shell; return the runs."""
         return self._group.host.run_commands(self.tasks, command, timeout)

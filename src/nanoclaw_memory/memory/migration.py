@@ -1,4 +1,4 @@
-"""Move a whole home to PostgreSQL or to files: copied, compared row by row, restartable; the source stays as it was."""
+"""Move a whole home to PostgreSQL or to files: copied, compared row by row, restartable; the source is unchanged."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 FILES = "files"
 STATE_FILE = "migrate-store.json"
 PREFIX = ".moving-"
-# The index is built anew from what it is made of; pages go by themselves.
+# The index is rebuilt from its sources; pages are moved separately.
 LEFT_OUT = ("index", f"{SHARED}index", "pages")
 
 
 class Move(msgspec.Struct, frozen=True):
-    """One database on both sides; `name` is its path in the home."""
+    """A database on both sides; `name` is its path in the home."""
 
     name: str
     source: Database
@@ -41,7 +41,9 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class StoreMigration:
-    """One move. What a database had when it was moved is noted, so that nothing newer is ever written over."""
+    """Run one move. The state of each database when it was moved is recorded, so that newer rows are never
+    overwritten.
+    """
 
     def __init__(self, group: Group, to: str, replace: bool) -> None:
         self.group = group
@@ -58,7 +60,7 @@ class StoreMigration:
 
     def run(self) -> MovedStore:
         """Move every database, then the pages."""
-        for left in self.group.data.glob(f"{PREFIX}*"):  # by a run that was killed
+        for left in self.group.data.glob(f"{PREFIX}*"):  # left by a run that was killed
             shutil.rmtree(left)
         with self.closing:
             groups = self._groups()
@@ -79,10 +81,10 @@ class StoreMigration:
             next="stop what uses this home, then: ncm config set store.url " + ("URL" if self.url else "''"),
         )
 
-    # ---- what there is ----
+    # ---- what is moved ----
 
     def _groups(self) -> list[str]:
-        """The groups of this home, and those that only the server knows: they get a folder here."""
+        """Return the groups of this home and those known only to the server, for which a folder is created here."""
         from nanoclaw_memory.workspace.starter import initialise
 
         known = self.home.groups()
@@ -106,17 +108,17 @@ class StoreMigration:
 
     def _of_all(self) -> Iterator[Move]:
         target = Store(self.home.root, self.url)
-        for one in self.group.resources.store.of_all_groups():
-            other = target.open(one.path, one.name, counted=one.name == "messages")
-            for each in (one, other):
+        for database in self.group.resources.store.of_all_groups():
+            other = target.open(database.path, database.name, counted=database.name == "messages")
+            for each in (database, other):
                 self.closing.callback(each.close)
-            yield self._move(one, other)
+            yield self._move(database, other)
 
     def _move(self, source: Database, target: Database) -> Move:
         return Move(source.path.relative_to(self.home.root).as_posix(), source, target)
 
     def _check_free(self, moves: list[Move]) -> None:
-        """Refuse, before anything is changed, a target with rows that are not known to be here too."""
+        """Refuse, before anything is changed, a target with rows that may not exist here."""
         taken = [move for move in moves if move.target.exists() and not self._is_free(move)]
         if taken and not self.replace:
             raise Conflict(
@@ -127,7 +129,7 @@ class StoreMigration:
             move.target.set_aside()
 
     def _is_free(self, move: Move) -> bool:
-        """Whether a database of the target is new, or has what this home has or had when it was moved."""
+        """Return whether a target database is new, or equals the source as it is or as it was when moved."""
         found = contents(move.target).digest
         if found in (self.moved.get(move.name), contents(move.source).digest):
             return True
@@ -140,14 +142,14 @@ class StoreMigration:
 
     @contextmanager
     def _folder(self) -> Iterator[Path]:
-        """A folder for copies; `forget` knows the suffix that they have, should one be left behind."""
+        """Return a folder for copies; `forget` knows their suffix, should one be left behind."""
         with TemporaryDirectory(prefix=PREFIX, dir=self.group.data) as name:
             yield Path(name)
 
-    # ---- how it goes ----
+    # ---- copying ----
 
     def _carry(self, move: Move) -> MovedDatabase:
-        """Give the target the rows of the source, all or nothing, and compare them."""
+        """Copy the rows of the source to the target, all or nothing, and compare them."""
         with self._folder() as folder:
             move.source.copy_to(folder / "copy.tmp")
             saved = move.source.at(folder / "copy.tmp")
@@ -168,22 +170,22 @@ class StoreMigration:
         return MovedDatabase(name=move.name, rows=here.rows, moved=moved, tables=here.counts)
 
     def _list_forgotten(self, move: Move) -> None:
-        """Files have a second copy of the fingerprints beside the list."""
+        """Write the second copy of the tombstones that files have beside the list."""
         from nanoclaw_memory.intake.intake import Intake
         from nanoclaw_memory.store.phrases import Phrases
 
         Intake(data=move.target.path.parent, database=lambda: move.target).allow(Phrases())
 
     def _carry_pages(self, name: str) -> tuple[int, tuple[str, ...]]:
-        """Bring the table of the server and the files of the home to the same state; returns how many pages."""
+        """Synchronise the server's table and the files of the home; return how many pages."""
         group = Group(self._resources(name, bool(self.url)), Scope(name))
         done = synchronise(group, "owner")
         if group.resources.pages_away_until:
             raise StoreError(f"the pages of {name} could not be moved: {done.problems[0]}", "run it again")
         tables = team_tables(group)
-        return sum(len(PageTable(one).all()) for one in tables), done.problems
+        return sum(len(PageTable(database).all()) for database in tables), done.problems
 
-    # ---- what is noted ----
+    # ---- the record of moves ----
 
     def _load(self) -> dict[str, str]:
         return private.read_json(self.state_file, dict[str, str]) or {}
@@ -196,7 +198,7 @@ class StoreMigration:
 
 
 def migrate_store(group: Group, to: str, replace: bool = False) -> MovedStore:
-    """Move the whole home to another store; only its owner may, in the main group."""
+    """Move the whole home to another store; only the owner may, in the main group."""
     from nanoclaw_memory.upkeep.scheduler import jobs_paused
 
     group.require_main("move the store")

@@ -1,4 +1,4 @@
-"""The spool of a thin client: what was said waits here until the server has it; credentials are masked before."""
+"""The spool of a thin client: exchanges wait here until the server accepts them; credentials are masked first."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ FOLDER = "remote-spool"
 
 
 class RemoteSpool:
-    """What hooks of one home noted for a server elsewhere."""
+    """Exchanges that the hooks of one home recorded for a server elsewhere."""
 
     def __init__(self, home: Path) -> None:
         self._spool = Spool(home / FOLDER)
 
     def note(self, scope: Scope, kind: str, text: str) -> None:
-        """Append what was asked (`prompt`) or answered (`answer`)."""
+        """Append a message (`prompt`) or an answer (`answer`)."""
         from nanoclaw_memory.intake.secrets import mask
 
         self._spool.note(scope, kind, mask(text)[0], datetime.now(UTC))
 
     def deliver(self, send: Callable[[SpooledExchange], None], limit: int = 20) -> int:
-        """Send whole exchanges, oldest first. When `send` raises an error, all wait: the server takes none twice."""
+        """Send complete exchanges, oldest first. If `send` fails, all of them stay: the server ignores repeats."""
         return self._spool.drain(datetime.now(UTC), send, limit, wait=LOCK_SECONDS)
 
     def waiting(self) -> int:
-        """How many exchanges are whole and wait."""
+        """Count the exchanges that are complete and unsent."""
         return self._spool.waiting()

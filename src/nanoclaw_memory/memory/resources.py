@@ -1,4 +1,4 @@
-"""What every scope of one group shares in this process: settings, clock, databases, models."""
+"""The resources that every scope of one group shares in this process: settings, clock, databases, models."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from nanoclaw_memory.turn.worker import PluginThread
 
 DATABASES = ("facts", "entries", "continuity", "index", "sdk")
-# Those that private and shared scopes have in common. Pages are there only where a team has them on a server.
+# Databases that private and shared scopes have in common. Only a team's home on a server has `pages`.
 OF_BOTH = ("forgotten", "pages")
 ALL_DATABASES = (*DATABASES, *OF_BOTH, *(f"{SHARED}{name}" for name in DATABASES))
-# The index is derived; what was forgotten since stays forgotten when a checkpoint is restored; pages are files.
+# The index is derived, tombstones must survive the restore of a checkpoint, and pages are files.
 NEVER_RESTORED = ("index", f"{SHARED}index", *OF_BOTH)
 
 
 class Login(msgspec.Struct, frozen=True):
-    """A login role of PostgreSQL; one of shared chats does not reach the pages."""
+    """A login role of PostgreSQL; one of shared chats cannot read the pages."""
 
     name: str
     password: str
@@ -48,7 +48,7 @@ class Login(msgspec.Struct, frozen=True):
 
 
 class Resources:
-    """What every scope of one group shares in this process: settings, clock, databases, models."""
+    """The settings, clock, databases and models of one group in this process."""
 
     def __init__(
         self,
@@ -60,31 +60,34 @@ class Resources:
     ) -> None:
         self.home = Home(home)
         self.group = group
-        self.resident = False  # a server that lives on sets it: only then are turns worth loading a model
-        self.hurried = (
-            False  # a prompt's hook in a process of its own sets it: the graph reads talk another time
+        self.resident = (
+            False  # set by a long-lived server: only there is loading a model for turns worthwhile
         )
-        self.wait_ms: int | None = None  # for another writer; a hook sets it before anything is opened
+        self.defers_graph = (
+            False  # set by a prompt's hook in its own process: the graph reads conversations later
+        )
+        # how long to wait for another writer; a hook sets it before anything is opened
+        self.wait_ms: int | None = None
         self.embedder_used = False
         self._embedder: Chain | None = None
-        self._judging = False  # after an answer and in upkeep nobody waits for a model
-        self.login: Login | None = None  # for whom a server asks its database
+        self._judging = False  # set after an answer and in upkeep, when nobody waits for a model
+        self.login: Login | None = None  # the role with which a server queries its database
         self.given_clock = clock
         self.overrides = dict(overrides or {})
         self.directory = directory
         self.closing = ExitStack()
-        self.showing_pages = False  # inside a call that sees the team's pages
-        self.deleting_pages = False  # inside one that may delete whole folders of them
+        self.showing_pages = False  # inside a call that has synchronised the team's pages
+        self.deleting_pages = False  # inside a call that may delete whole folders of them
         self.pages_away_until = 0.0
-        self.pages_seen = 0.0  # when the files were last looked at for the team
+        self.pages_seen = 0.0  # when the files were last compared with the team's
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
         self._databases: dict[str, Database] = {}
-        self.home.group_root(group)  # refuses a bad name at once
+        self.home.group_root(group)  # refuses an invalid name at once
         self.listing = PageListing(self.home, group)
 
     def for_group(self, group: str) -> Resources:
-        """The resources of a group of the same home, opened anew; the caller closes them."""
+        """Open the resources of another group of the same home; the caller closes them."""
         made = Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
         made._judging = self._judging or self.resident
         made.wait_ms, made.login = self.wait_ms, self.login
@@ -97,7 +100,7 @@ class Resources:
 
     @property
     def configuration(self) -> Configuration:
-        """The settings with where each value comes from; read once."""
+        """Return the settings with where each value comes from; read once."""
         if self._configuration is None:
             from nanoclaw_memory.settings import load
 
@@ -105,7 +108,7 @@ class Resources:
         return self._configuration
 
     def reload(self) -> None:
-        """Read the settings again at their next use."""
+        """Discard the settings; their next use reads them again."""
         self._configuration = None
 
     @property
@@ -124,18 +127,18 @@ class Resources:
         return Telemetry(self.home.logs / "telemetry.jsonl", self.clock, own.enabled, own.max_bytes)
 
     def allowed(self, scope: Scope) -> Scope:
-        """The scope, without its project where projects are switched off; refuses a bad name."""
+        """Validate a scope; drop its project where projects are switched off."""
         if not scope.project:
             return scope
         check_slug(scope.project)
         try:
             enabled = self.settings.projects.enabled
-        except SettingsError:  # whoever uses the settings reports it
+        except SettingsError:  # reported by whoever uses the settings
             enabled = True
         return scope if enabled else replace(scope, project="")
 
     def has(self, name: str) -> bool:
-        """Whether the group has a database, be it a lost one: looking must not create one."""
+        """Return whether the group has a database, even a lost one: asking must not create it."""
         if self.store.url:
             return self.database(name).exists()
         opened = self._databases.get(name)
@@ -144,7 +147,7 @@ class Resources:
 
     @cached_property
     def store(self) -> Store:
-        """Where the databases are, as the role that asks."""
+        """Return where the databases are, with the role of the caller."""
         if self.login is None or not self._own_store.url:
             return self._own_store
         made = self._own_store.for_role(self.login.name, self.login.password)
@@ -153,18 +156,18 @@ class Resources:
 
     @cached_property
     def _own_store(self) -> Store:
-        """Where the databases are, as the settings name them."""
+        """Return where the databases are, according to the settings."""
         from nanoclaw_memory.store.opening import Store
 
         return Store(self.home.root, self.settings.store.url, self.wait_ms)
 
     @property
     def _pages_store(self) -> Store:
-        """Where the pages are: a role of shared chats does not reach them, and the files show them all."""
+        """Return where the pages are: a role of shared chats cannot read them, but their files show them all."""
         return self._own_store if self.login is not None and self.login.shared else self.store
 
     def database(self, name: str) -> Database:
-        """One of the group's databases (see ALL_DATABASES), opened once."""
+        """Return one of the group's databases (see ALL_DATABASES), opened once."""
         if name not in self._databases:
             path = self.home.data(self.group) / f"{name}.db"
             if self.group != MAIN_GROUP and path.is_symlink():
@@ -177,14 +180,14 @@ class Resources:
         return self._databases[name]
 
     def published(self, group: str) -> Database:
-        """What a group has published: a database of its own, outside every group's."""
+        """Return the database of what a group has published; it is outside every group's own."""
         name = f"published/{group}"
         if name not in self._databases:
             self._keep(name, self.store.open(self.store.published / f"{group}.db", "entries"))
         return self._databases[name]
 
     def common_pages(self) -> Database:
-        """The team's pages that all groups read."""
+        """Return the database of the team's pages that all groups read."""
         if "common" not in self._databases:
             self._keep("common", self._pages_store.open(self.store.common_pages, "pages"))
         return self._databases["common"]
@@ -195,13 +198,13 @@ class Resources:
 
     @cached_property
     def vectors(self) -> VectorCache:
-        """The vectors that are kept in memory between questions; a server's threads share one."""
+        """Return the vectors that are kept in memory between questions; a server's threads share one cache."""
         from nanoclaw_memory.store.vectors import VectorCache
 
         return VectorCache(self.settings.memory.cache_bytes)
 
     def caches(self) -> tuple[CacheSize, ...]:
-        """What this process keeps in memory between questions; loads nothing."""
+        """Return the size of every cache of this process; loads nothing."""
         from nanoclaw_memory.caches import taken
         from nanoclaw_memory.providers.embedder import QUESTION_BYTES
 
@@ -215,7 +218,7 @@ class Resources:
 
     @property
     def embedder(self) -> Chain | None:
-        """The configured embedders; None when embeddings are off. Loads nothing before first use."""
+        """Return the configured embedders, or None when embeddings are off. Loads nothing before first use."""
         if not self.embedder_used:
             from nanoclaw_memory.providers.embedder import embedder_for
 
@@ -225,12 +228,12 @@ class Resources:
 
     @embedder.setter
     def embedder(self, chain: Chain | None) -> None:
-        """A server lends one to all its threads."""
+        """Set the embedder; a server shares one among all its threads."""
         self._embedder, self.embedder_used = chain, True
 
     @property
     def embeds_here(self) -> bool:
-        """Whether the local embedder is installed: vectors then cost nothing but this machine's time."""
+        """Return whether the local embedder is installed: its vectors cost only CPU time."""
         from nanoclaw_memory.providers import models
 
         own = self.settings.embeddings
@@ -240,7 +243,9 @@ class Resources:
 
     @property
     def judge(self) -> Judge | None:
-        """The judge, where a model may be loaded: in a server, after an answer, in upkeep; None if off or damaged."""
+        """Return the judge where a model may be loaded (in a server, after an answer, in upkeep); None if off or
+        damaged.
+        """
         if not (self.resident or self._judging) or not self.settings.judge.enabled:
             return None
         from nanoclaw_memory.providers.judge import shared_judge
@@ -248,12 +253,14 @@ class Resources:
         return shared_judge()[0]
 
     def warm(self) -> bool:
-        """Load the models that turns use, so that none waits for them; False where the local embedder is missing."""
+        """Load the models that turns use, so that no turn waits for them; return False if the local embedder is
+        missing.
+        """
         if self.settings.embeddings.provider == "local" and self.embedder is not None:
             try:
                 self.embedder.embed_query("warm")
             except NanoClawError:
-                return False  # not installed; `ncm doctor` reports it
+                return False  # not installed, as `ncm doctor` reports
         if self.settings.judge.enabled:
             from nanoclaw_memory.providers.judge import shared_judge
 
@@ -262,7 +269,7 @@ class Resources:
 
     @contextmanager
     def judging(self) -> Iterator[None]:
-        """Work for which nobody waits: the judge may be loaded, also by the groups opened meanwhile."""
+        """Allow the judge to be loaded, since nobody waits; also for groups opened meanwhile."""
         before, self._judging = self._judging, True
         try:
             yield
@@ -271,7 +278,7 @@ class Resources:
 
     @cached_property
     def plugin_thread(self) -> PluginThread:
-        """The thread in which the plugins of all sessions run."""
+        """Return the thread in which the plugins of all sessions run."""
         from nanoclaw_memory.turn.worker import PluginThread
 
         made = PluginThread()
@@ -280,7 +287,7 @@ class Resources:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The configured reranker, or the local cross-encoder when a search asks for one."""
+        """Return the configured reranker, or the local cross-encoder when a search asks for one."""
         from nanoclaw_memory.providers.models import RERANKER, directory
         from nanoclaw_memory.providers.reranker import CrossEncoder, reranker_for
 
@@ -290,18 +297,18 @@ class Resources:
 
     @cached_property
     def writer(self) -> Writer | None:
-        """The configured language model, or None."""
+        """Return the configured language model, or None."""
         from nanoclaw_memory.providers.writer import writer_for
 
         return writer_for(self.settings.writer, self.home.data(MAIN_GROUP), self.clock)
 
 
 def _open(store: Store, path: Path, name: str) -> Database:
-    """A group's database of this name, with what takes over files of older releases."""
+    """Open a group's database of this name; files of older releases are migrated."""
     if store.url:
         return store.open(path, name)
     if name in ("facts", "continuity"):
-        return store.open(path, name, _taken_over(path, name), counted=True)
+        return store.open(path, name, _migration(path, name), counted=True)
     if name == "forgotten":
         from nanoclaw_memory.store.tombstones import forgotten_database
 
@@ -309,11 +316,13 @@ def _open(store: Store, path: Path, name: str) -> Database:
     return store.open(path, name, durable=name == "entries", counted=name != "index")
 
 
-def _taken_over(path: Path, name: str) -> Adopt:
-    """What takes over a file of an older system or release, and moves the rows of shared chats out of it."""
+def _migration(path: Path, name: str) -> Adopt:
+    """Return the migration of a file of an older system or release, which also moves the rows of shared chats out of
+    it.
+    """
 
     def prepare(connection: Any, version: int) -> Callable[[Any], None] | None:
-        # Imported here: a file of today's release never needs it.
+        # Imported here: a file of the current release never needs it.
         from nanoclaw_memory.store import legacy
 
         return legacy.adopter(path.parent, name)(connection, version)

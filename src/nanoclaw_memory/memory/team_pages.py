@@ -1,4 +1,6 @@
-"""A team's pages: the workspace of a home on PostgreSQL mirrors a table, before and after whatever may see it."""
+"""A team's pages: keep the workspace and a table in PostgreSQL the same, before and after every call that uses
+pages.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from nanoclaw_memory.workspace.paths import GROUP_PAGE
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.store.database import Database
-    from nanoclaw_memory.upkeep.mirror import Conflicting, Mirror
+    from nanoclaw_memory.upkeep.mirror import Mirror, PageConflict
 
 C = TypeVar("C", bound=type)
 LOOK_SECONDS = 1.0
-AWAY_SECONDS = 5.0  # a database that could not be asked is left in peace for so long
-COMMON = "shared"  # the folder of pages that all groups read; they are in a table of their own
+AWAY_SECONDS = 5.0  # how long a database is not asked again after it failed
+COMMON = "shared"  # the folder of pages that all groups read; they have their own table
 _APART = ("close", "for_session", "fenced", "status")
-_DELETING = ("forget", "restore_checkpoint")  # may take all pages of a folder away
+_DELETING = ("forget", "restore_checkpoint")  # methods that may delete every page of a folder
 
 
 def with_pages(cls: C) -> C:
-    """Have every public method of a class see the team's pages, and the team what it wrote."""
+    """Synchronise the team's pages around every public method of a class."""
     known = {name: method for base in reversed(cls.__mro__) for name, method in vars(base).items()}
     for name, method in known.items():
         if not name.startswith("_") and name not in _APART and type(method).__name__ == "function":
@@ -40,21 +42,21 @@ def _synchronised(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         group = getattr(self, "_group", None) or self.group
-        with shown(group, deletes=method.__name__ in _DELETING):
+        with synchronised(group, deletes=method.__name__ in _DELETING):
             return method(self, *args, **kwargs)
 
     return call
 
 
 @contextmanager
-def shown(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[None]:
-    """Synchronise around a call; within another one it is done already."""
+def synchronised(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[None]:
+    """Synchronise around a call, unless an outer call does already."""
     resources = group.resources
     if resources.showing_pages or not has_team(group):
         yield
         return
     resources.showing_pages = True
-    # A call looks at the files once, after it if it may write; a server that is asked, once a second.
+    # Files are compared once per call, afterwards if it may write; a server compares once a second.
     asked, age = resources.freshness.asking, time.monotonic() - resources.pages_seen
     looking = age > LOOK_SECONDS if asked else deletes or not writes
     try:
@@ -69,15 +71,15 @@ def shown(group: Group, writes: bool = True, deletes: bool = False) -> Iterator[
 
 
 def has_team(group: Group) -> bool:
-    """Whether the pages of this home belong to a team."""
+    """Return whether the pages of this home belong to a team."""
     try:
         return bool(group.resources.store.url)
-    except SettingsError:  # whoever uses the settings reports it
+    except SettingsError:  # reported by whoever uses the settings
         return False
 
 
 def team_tables(group: Group) -> list[Database]:
-    """The tables of a team's pages: of this group and, for the main one, of all."""
+    """Return the tables of a team's pages: of this group and, for the main one, of all groups."""
     if not has_team(group):
         return []
     common = [group.resources.common_pages()] if group.scope.group == MAIN_GROUP else []
@@ -85,9 +87,9 @@ def team_tables(group: Group) -> list[Database]:
 
 
 def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
-    """Bring the workspace and the table to the same state; files alone serve while the database is away.
+    """Synchronise the workspace and the table; while the database is away only the files are used.
 
-    Without `looking` only what is new in the table counts.
+    Without `looking` only changes in the table are applied.
     """
     resources = group.resources
     if not group.workspace.is_dir():
@@ -96,30 +98,32 @@ def synchronise(group: Group, author: str, looking: bool = True) -> Mirrored:
         return Mirrored(problems=("the database is away: pages may be old",))
     done: list[Mirrored] = []
     try:
-        for one in mirrors(group, author):
-            done.append(one.sync(looking=looking))
+        for mirror in mirrors(group, author):
+            done.append(mirror.sync(looking=looking))
         if looking:
             resources.pages_seen = time.monotonic()
     except NanoClawError as error:
         group.telemetry.record("pages", error=error.message)
-        if not done:  # else it is the pages of all groups, which an agent's role may only read
+        if not done:  # otherwise these are the pages of all groups, which an agent's role may only read
             resources.pages_away_until = time.monotonic() + AWAY_SECONDS
         done.append(Mirrored(problems=(error.message,)))
-    return together(done)
+    return combined(done)
 
 
-def together(found: Sequence[Mirrored]) -> Mirrored:
-    """What several mirrors did."""
+def combined(found: Sequence[Mirrored]) -> Mirrored:
+    """Combine the results of several mirrors."""
     names = ("pulled", "pushed", "merged", "deleted", "kept", "conflicts", "problems")
     summed: dict[str, Any] = {
-        name: sum((getattr(one, name) for one in found), start=() if name in names[5:] else 0)
+        name: sum((getattr(result, name) for result in found), start=() if name in names[5:] else 0)
         for name in names
     }
     return Mirrored(**summed)
 
 
 def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirror]:
-    """The mirrors of the group's own pages and of what all groups read: of the workspace, or of another folder."""
+    """Return the mirrors of the group's own pages and of those that all groups read, for the workspace or another
+    folder.
+    """
     from nanoclaw_memory.store.pages import PageTable
     from nanoclaw_memory.upkeep.mirror import Mirror
     from nanoclaw_memory.workspace.files import make_folder
@@ -129,7 +133,9 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
     common = group.home.shared if folder is None else folder / COMMON
     make_folder(common)
 
-    def made(where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()) -> Mirror:
+    def mirror_of(
+        where: Path, mark: str, left_out: tuple[str, ...] = (), only: tuple[str, ...] = ()
+    ) -> Mirror:
         of_all = mark == "-common"
         return Mirror(
             folder=where,
@@ -145,13 +151,13 @@ def mirrors(group: Group, author: str, folder: Path | None = None) -> list[Mirro
         )
 
     if folder is not None or group.scope.group == MAIN_GROUP:
-        return [made(folder or group.workspace, "", (COMMON,)), made(common, "-common")]
-    beside = made(group.home.group_root(group.scope.group), "-group", only=(GROUP_PAGE,))
-    return [made(group.workspace, "", (COMMON, GROUP_PAGE)), beside, made(common, "-common")]
+        return [mirror_of(folder or group.workspace, "", (COMMON,)), mirror_of(common, "-common")]
+    beside = mirror_of(group.home.group_root(group.scope.group), "-group", only=(GROUP_PAGE,))
+    return [mirror_of(group.workspace, "", (COMMON, GROUP_PAGE)), beside, mirror_of(common, "-common")]
 
 
-def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:
-    """Let a person decide between two texts of the same lines; the page has the one that came first."""
+def _propose(group: Group, prefix: str, conflict: PageConflict) -> None:
+    """Propose both texts of a conflict to a person; the page keeps the one that came first."""
     import difflib
 
     path = prefix + conflict.path
@@ -171,7 +177,7 @@ def _propose(group: Group, prefix: str, conflict: Conflicting) -> None:
 
 
 def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
-    """Keep a directory and the team's pages the same until `wait` returns True; once without it."""
+    """Keep a directory and the team's pages synchronised until `wait` returns True, or once without it."""
     group.require_owner("mirror pages")
     group.require_workspace()
     if not group.resources.store.url:
@@ -187,11 +193,11 @@ def mirror(group: Group, folder: Path, wait: Callable[[float], bool] | None = No
     quiet, began = wait is not None, False
     while True:
         try:
-            done = together([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
+            done = combined([one.sync(quiet) for one in mirrors(group, group.scope.author, folder)])
             if done.changed:
                 synchronise(group, group.scope.author)
             began = True
-        except StoreError as error:  # a server that was there comes back
+        except StoreError as error:  # a server that was away has returned
             if not began or not quiet:
                 raise
             done = Mirrored(problems=(error.message,))

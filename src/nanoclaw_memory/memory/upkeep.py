@@ -1,4 +1,4 @@
-"""The part `memory.upkeep`: jobs, review, imports, the machine's schedule."""
+"""The part `memory.upkeep`: jobs, review, imports and the machine's schedule."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @with_pages
 class UpkeepPart:
-    """Looks after memory over time; what changes a person's page waits for review."""
+    """Maintain memory over time; changes to a person's page are proposed for review."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
 
     def run(self, job: str = "", dry_run: bool = False, due: bool = False) -> list[JobRun]:
-        """Run all jobs, or one; `due` only those whose time has come; `dry_run` reports what they would do."""
+        """Run all jobs or one; `due` runs only those that are due; `dry_run` reports what they would do."""
         from nanoclaw_memory.upkeep.jobs import JOBS, job_named
         from nanoclaw_memory.upkeep.scheduler import run
 
@@ -44,7 +44,7 @@ class UpkeepPart:
         return runs
 
     def status(self) -> list[JobState]:
-        """Every job: its schedule, its last run, and whether it is due."""
+        """Return every job with its schedule, its last run and whether it is due."""
         from nanoclaw_memory.upkeep.scheduler import states
 
         self._group.require_workspace()
@@ -53,28 +53,28 @@ class UpkeepPart:
     # ---- review ----
 
     def review(self) -> list[Proposal]:
-        """Every change that waits for a person: what makes room first, then the oldest."""
+        """Return every open proposal: those that make room first, then the oldest."""
         from nanoclaw_memory.upkeep.review import open_proposals
 
         self._group.require_workspace()
         return open_proposals(self._group)
 
     def count_open(self) -> int:
-        """How many changes wait for a person."""
+        """Count the open proposals."""
         from nanoclaw_memory.upkeep.review import count_open
 
         self._group.require_private("proposals")
         return count_open(self._group)
 
     def proposal(self, proposal_id: str) -> Proposal:
-        """One proposal, whatever became of it."""
+        """Return one proposal, open or decided."""
         from nanoclaw_memory.upkeep.review import holder
 
         self._group.require_private("proposals")
         return holder(self._group, proposal_id).proposals.get(proposal_id)
 
     def decide(self, proposal_id: str, accept: bool, text: str = "") -> Proposal:
-        """Accept a proposal, in other words if `text` has them, or reject it for good."""
+        """Accept a proposal, reworded as `text` if that is set, or reject it permanently."""
         from nanoclaw_memory.upkeep.review import decide, write_page
         from nanoclaw_memory.upkeep.scheduler import jobs_paused
 
@@ -86,7 +86,7 @@ class UpkeepPart:
         return decided
 
     def undo(self, proposal_id: str) -> Proposal:
-        """Take a decision back: what it changed is as before, and the proposal waits again."""
+        """Undo a decision: its changes are reverted and the proposal is open again."""
         from nanoclaw_memory.upkeep.review import undo, write_page
         from nanoclaw_memory.upkeep.scheduler import jobs_paused
 
@@ -97,12 +97,12 @@ class UpkeepPart:
         self._group.telemetry.record("review undone", kind=reopened.kind)
         return reopened
 
-    # ---- bringing memory in ----
+    # ---- imports ----
 
     def migrate_files(self, dry_run: bool = False, undo: bool = False) -> BroughtIn:
-        """MEMORY.md and memory/*.md into typed entries, after a checkpoint; the files stay as they are.
+        """Import MEMORY.md and memory/*.md as typed entries, after a checkpoint; the files stay as they are.
 
-        What domain files say of entries that the database lost comes back first. `undo` takes back what was stored so.
+        Entries that only domain files still contain are restored first. `undo` removes what an earlier run stored.
         """
         from nanoclaw_memory.upkeep.importing import undo_migration
 
@@ -118,17 +118,17 @@ class UpkeepPart:
         return replace(self._migrated(dry_run=False), checkpoint=name)
 
     def _migrated(self, dry_run: bool) -> BroughtIn:
-        from nanoclaw_memory.upkeep.importing import migrate_files, restore_lost, together
+        from nanoclaw_memory.upkeep.importing import combined, migrate_files, restore_lost
         from nanoclaw_memory.workspace.paths import memory_files
 
         restored = restore_lost(self._group.entries, dry_run)
         files = memory_files(self._group.home, self._group.scope, ())
         with self._group.resources.judging():
             judge = self._group.resources.judge
-        return together(restored, migrate_files(self._group.entries, files, dry_run, judge))
+        return combined(restored, migrate_files(self._group.entries, files, dry_run, judge))
 
     def import_export(self, kind: str, path: Path, dry_run: bool = False) -> BroughtIn:
-        """What another memory exported, with the origin `import`."""
+        """Import the export of another memory, with the origin `import`."""
         from nanoclaw_memory.upkeep.importing import import_export
 
         self._group.require_private("imports")
@@ -171,20 +171,20 @@ class UpkeepPart:
         return done
 
     def _importing(self) -> Group:
-        """The same group as one that writes with the origin `import`."""
+        """Return the same group, writing with the origin `import`."""
         return self._group.as_scope(replace(self._group.scope, origin="import"))
 
     # ---- on this machine ----
 
     def heartbeat(self) -> list[HeartbeatItem]:
-        """HEARTBEAT.md's checklist, with the state of what can be known."""
+        """Return the checklist of HEARTBEAT.md, with the state of each item that can be checked."""
         from nanoclaw_memory.upkeep.heartbeat import heartbeat
 
         self._group.require_workspace()
         return heartbeat(self._group)
 
     def install_cron(self, remove: bool = False, systemd: bool = False) -> Installed:
-        """Ask the machine to run upkeep every hour, or no longer."""
+        """Schedule hourly upkeep on this machine, or stop doing so."""
         from nanoclaw_memory.upkeep.crontab import install
 
         self._group.require_main("set up this machine's upkeep")

@@ -1,4 +1,4 @@
-"""The part `memory.workspace`: projects, runbooks, policies, checkpoints, notes, active context."""
+"""The part `memory.workspace`: projects, runbooks, policies, checkpoints, notes and the active context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
-from nanoclaw_memory.memory.team_pages import shown, with_pages
+from nanoclaw_memory.memory.team_pages import synchronised, with_pages
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @with_pages
 class WorkspacePart:
-    """Works on the group's Markdown and its checkpoints."""
+    """Work on the group's Markdown and its checkpoints."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -63,7 +63,7 @@ class WorkspacePart:
     # ---- projects, runbooks, policies ----
 
     def projects(self) -> list[Project]:
-        """The projects this scope knows: their files, the group's own and the shared ones, and those talked in."""
+        """Return the projects this scope knows: from files of the group, from shared files and from conversations."""
         from nanoclaw_memory.workspace.projects import projects
 
         group = self._group
@@ -77,25 +77,27 @@ class WorkspacePart:
         return sorted(found, key=lambda project: (project.slug, project.path))
 
     def project(self, slug: str) -> list[Lines]:
-        """A project's memory: the group's own file, then the shared one."""
+        """Return the memory of a project: the group's own file, then the shared one."""
         from nanoclaw_memory.workspace.projects import project_files
 
         found = project_files(self._group.home, self._group.scope, self._shared_files, slug)
         return [self._read(project.path) for project in found]
 
     def new_project(self, slug: str, title: str = "") -> Project:
-        """Create a project's file; never overwrites. All groups read what the main one makes, of others only they."""
+        """Create a project's file; never overwrites. The main group's is read by all groups, another group's only by
+        itself.
+        """
         from nanoclaw_memory.workspace.projects import new_project
 
-        self._group.require_owner("make a project's page")  # sessions begin with it as the owner's own
+        self._group.require_owner("make a project's page")  # sessions begin with it as the owner's words
         self._group.require_group()
         title = self._group.intake.admit(title, slug).text
         return new_project(self._group.home, self._group.scope.group, slug, title)
 
     def note_project(self, slug: str, text: str, section: str = "Lessons") -> Written:
-        """Add a line to a project's page, which is created if it is missing; an agent's says that it is one's.
+        """Add a line to a project's page, which is created if missing; a line of an agent is marked.
 
-        The main group's is read by all groups. What reads like an attack is held for review.
+        All groups read the main group's page. A line that reads like an attack is held for review.
         """
         from nanoclaw_memory.upkeep.project_memory import note
 
@@ -104,14 +106,14 @@ class WorkspacePart:
         return note(self._group, slug, text, section)
 
     def share_project(self, slug: str) -> Project:
-        """Let all groups read the main group's own page on a project."""
+        """Share the main group's own page on a project with all groups."""
         from nanoclaw_memory.workspace.projects import share_project
 
         self._group.require_main("share a project's page")
         return share_project(self._group.home, self._group.scope.group, slug)
 
     def close_phase(self, slug: str, since: str = "") -> list[Proposal]:
-        """Propose for a project's page what its log has of decisions, lessons, conventions and risks since a day."""
+        """Propose decisions, lessons, conventions and risks from the log since a day for the project's page."""
         from nanoclaw_memory.upkeep.project_memory import close_phase
 
         self._group.require_private("proposals")
@@ -119,7 +121,7 @@ class WorkspacePart:
         return close_phase(self._group, slug, since)
 
     def agents(self) -> list[Agent]:
-        """The roster."""
+        """Return the roster of agents."""
         from nanoclaw_memory.workspace.roster import agents
 
         return agents(self._group.home)
@@ -132,9 +134,9 @@ class WorkspacePart:
         projects: Sequence[str] = (),
         loads: Sequence[str] = (),
     ) -> Agent:
-        """Add an agent to the roster, or change the one of that name; its group is created if it is missing.
+        """Add an agent to the roster, or change the one of that name; a missing group is created.
 
-        `loads` are the files that it reads at its start, beside the memory of its projects; empty means all.
+        `loads` are the files it reads at its start, in addition to its projects' memory; empty means all.
         """
         from nanoclaw_memory.workspace.roster import put
         from nanoclaw_memory.workspace.starter import initialise
@@ -148,20 +150,20 @@ class WorkspacePart:
         return made
 
     def runbooks(self) -> list[Runbook]:
-        """The how-tos in memory/tools-*.md."""
+        """Return the how-tos in memory/tools-*.md."""
         from nanoclaw_memory.workspace.projects import runbooks
 
         self._group.require_group()
         return runbooks(self._group.home, self._group.scope, self._shared_files)
 
     def runbook(self, name: str) -> Lines:
-        """One runbook's text."""
+        """Return the text of one runbook."""
         from nanoclaw_memory.workspace.projects import runbook
 
         return self._read(runbook(self._group.home, self._group.scope, self._shared_files, name).path)
 
     def policies(self) -> list[Policy]:
-        """The gating policies, in the file's order."""
+        """Return the gating policies, in the file's order."""
         from nanoclaw_memory.workspace import policies
 
         self._group.require_group()
@@ -170,17 +172,17 @@ class WorkspacePart:
     def add_policy(
         self, title: str, trigger: str, gate: str, reason: str = "", source: str = "", enforce: str = ""
     ) -> Policy:
-        """Add a gating policy under the next number, which was never used before."""
+        """Add a gating policy under the next unused number."""
         from nanoclaw_memory.workspace import policies
 
-        self._group.require_owner("add a policy")  # a turn gives it as the owner's rule
+        self._group.require_owner("add a policy")  # turns show it as the owner's rule
         self._group.require_group()
         admitted = self._group.intake.admit_all(title, trigger, gate, reason, source)
         texts = [one.text for one in admitted]
         return policies.add(self._policies_file(), texts[0], texts[1], texts[2], texts[3], texts[4], enforce)
 
     def check_policies(self, action: str, fast: bool = False) -> list[PolicyHit]:
-        """Which policies a planned action triggers: by its words, and unless `fast` by its meaning."""
+        """Return the policies that a planned action triggers: by its words and, unless `fast`, by its meaning."""
         from nanoclaw_memory.retrieval.gates import met
 
         known, own = self.policies(), self._group.resources
@@ -192,20 +194,20 @@ class WorkspacePart:
     # ---- pages as a person edits them ----
 
     def files(self) -> list[PageFile]:
-        """Every Markdown file that this scope may see, with its size and the time of its last change."""
+        """Return every Markdown file that this scope may see, with its size and the time of its last change."""
         from nanoclaw_memory.workspace.paths import memory_files
 
         self._group.require_group()
         found = []
         for relative, path in memory_files(self._group.home, self._group.scope, self._shared_files):
-            with suppress(OSError):  # gone since it was listed
+            with suppress(OSError):  # deleted since it was listed
                 state = path.stat()
                 changed = datetime.fromtimestamp(state.st_mtime, UTC)
                 found.append(PageFile(relative, state.st_size, stamp(changed)))
         return found
 
     def page(self, file: str) -> PageText:
-        """A Markdown file as a whole, with the fingerprint that `save_page` asks for."""
+        """Return a whole Markdown file, with the fingerprint that `save_page` requires."""
         from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.workspace.files import read_text
 
@@ -218,7 +220,7 @@ class WorkspacePart:
         return PageText(relative, text, fingerprint(text))
 
     def save_page(self, file: str, text: str, fingerprint: str) -> PageText:
-        """Replace a Markdown file if it still is what was read; the text before it is kept as a version."""
+        """Replace a Markdown file that has not changed since it was read; its previous text is kept as a version."""
         from nanoclaw_memory.upkeep import pages
 
         self._group.require_owner("edit a page")
@@ -232,14 +234,14 @@ class WorkspacePart:
         return self.page(relative)
 
     def versions(self, file: str) -> list[PageVersion]:
-        """The kept versions of a page, newest first."""
+        """Return the stored versions of a page, newest first."""
         from nanoclaw_memory.upkeep import pages
 
         self._group.require_private("versions of pages")
         return pages.versions(self._group, self._group.file(file)[0])
 
     def version(self, file: str, name: str) -> PageText:
-        """One version of a page."""
+        """Return one version of a page."""
         from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.upkeep import pages
 
@@ -249,7 +251,7 @@ class WorkspacePart:
         return PageText(relative, text, fingerprint(text))
 
     def line_origins(self, file: str) -> list[LineOrigin]:
-        """Where each line of a page comes from: a proposal that was accepted, or the first version that has it."""
+        """Return where each line of a page comes from: an accepted proposal, or the first version that has it."""
         from nanoclaw_memory.upkeep import pages
 
         self._group.require_private("where lines come from")
@@ -258,7 +260,7 @@ class WorkspacePart:
     # ---- checkpoints ----
 
     def checkpoints(self) -> list[Checkpoint]:
-        """The group's checkpoints, oldest first."""
+        """Return the group's checkpoints, oldest first."""
         return self._checkpoints.all()
 
     def checkpoint(self, name: str, reason: str = "") -> Checkpoint:
@@ -268,18 +270,18 @@ class WorkspacePart:
         return made
 
     def show_checkpoint(self, name: str) -> tuple[Checkpoint, Manifest]:
-        """A checkpoint and the files and databases in it."""
+        """Return a checkpoint and the files and databases in it."""
         return self._checkpoints.show(name)
 
     def compare_checkpoint(self, name: str) -> list[CheckpointChange]:
-        """What changed since a checkpoint."""
+        """Return what changed since a checkpoint."""
         return self._checkpoints.diff(name)
 
     def restore_checkpoint(self, name: str) -> Restored:
-        """Bring back a checkpoint, all or nothing; the present state is saved as another one first."""
+        """Restore a checkpoint, all or nothing; the present state is saved as another checkpoint first."""
         from nanoclaw_memory.workspace.restore import restore
 
-        if self._group.intake.is_damaged():  # what was forgotten since could not be taken out again
+        if self._group.intake.is_damaged():  # what was forgotten since then could not be removed again
             raise StoreError(
                 "nothing was restored: the list of forgotten texts is damaged", "first: ncm doctor --fix"
             )
@@ -294,24 +296,24 @@ class WorkspacePart:
         self._group.require_group()
         return self._group.checkpoints
 
-    # ---- what agents keep ----
+    # ---- for agents ----
 
     def refresh_active_context(self) -> Refreshed:
-        """Bring active-context.md up to date with this session and the latest log; hand-written lines stay."""
+        """Update active-context.md from this session and the latest log; hand-written lines stay."""
         from nanoclaw_memory.upkeep.active_context import refresh
 
         self._group.require_workspace()
         return refresh(self._group)
 
     def mirror(self, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
-        """Keep a directory and the team's pages the same until `wait` returns True; once without it."""
+        """Keep a directory and the team's pages synchronised until `wait` returns True, or once without it."""
         from nanoclaw_memory.memory.team_pages import mirror
 
         return mirror(self._group, folder, wait)
 
     @property
     def notes(self) -> Notes:
-        """The agent's own notes, by the commands of Anthropic's memory tool."""
+        """Return the agent's own notes, by the commands of Anthropic's memory tool."""
         from nanoclaw_memory.workspace.notes import Notes
 
         self._group.require_private("notes")
@@ -321,12 +323,12 @@ class WorkspacePart:
         return Notes(
             folder,
             lambda text: self._group.intake.admit(text).text,
-            lambda: shown(self._group, deletes=True),
+            lambda: synchronised(self._group, deletes=True),
         )
 
     @cached_property
     def sdk_items(self) -> SdkItems:
-        """Session histories and items of agents built with other SDKs."""
+        """Return session histories and items of agents built with other SDKs."""
         return self._group.sdk_items
 
     @property

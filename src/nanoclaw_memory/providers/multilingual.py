@@ -1,8 +1,8 @@
-"""multilingual-e5-small, 4-bit: its file of weights and pieces, run by a graph of ours that has no weights itself.
+"""multilingual-e5-small, 4-bit: its file of weights and pieces, run by a graph of ours without weights.
 
 The file comes from a package with an engine of its own; only its numbers are used. The graph (`multilingual.onnx`) is
-written by `training/multilingual.py`. Rows of the table of pieces are read out of the mapped file as a text needs them:
-of its 96 million weights a text touches a few thousand.
+written by `training/multilingual.py`. Rows of the table of pieces are read out of the mapped file as a text needs
+them: of its 96 million weights a text uses a few thousand.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class WeightsFile:
             )
         if hasattr(mmap, "MADV_DONTNEED"):
             self._bytes.madvise(mmap.MADV_DONTNEED)  # hashing has read it all; what is needed is read again
-        self._at = 4  # after the mark of the format
-        self._read("I7ifi")  # version and sizes, which the graph has too
+        self._at = 4  # after the magic number
+        self._read("I7ifi")  # version and sizes, which the graph also contains
         self._count, self.begin, self.end, _, self.unknown = self._read("5i")
         (length,) = self._read("Q")
         self._pieces_at, self._text_length = self._at, length
@@ -92,7 +92,7 @@ class WeightsFile:
         return np.frombuffer(self._bytes, "<f4", count, offset)
 
     def blocks(self, name: str) -> np.ndarray[Any, Any]:
-        """Blocks of 32 weights: a scale, and 16 bytes whose low halves are the first 16."""
+        """Return blocks of 32 weights: a scale, and 16 bytes whose low halves are the first 16."""
         import numpy as np
 
         layout = np.dtype([("scale", "<f2"), ("halves", "u1", (BLOCK // 2,))])
@@ -100,7 +100,7 @@ class WeightsFile:
         return np.frombuffer(self._bytes, layout, size // layout.itemsize, offset)
 
     def initializers(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What the graph is to be given, by the names that it has for it."""
+        """Return the inputs of the graph by their names in it."""
         import numpy as np
 
         found: dict[str, np.ndarray[Any, Any]] = {}
@@ -126,7 +126,7 @@ def _unpacked(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _paired(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same weights as the graph wants them: two neighbours in a byte."""
+    """Return the same weights as the graph expects them: two neighbours in a byte."""
     import numpy as np
 
     weights = _unpacked(halves)
@@ -134,7 +134,7 @@ def _paired(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class Encoder:
-    """The ids of a text's pieces to the mean of their last states."""
+    """Compute the mean of the last states for the ids of a text's pieces."""
 
     def __init__(self, path: Path, sha256: str) -> None:
         self._file = WeightsFile(path, sha256)
@@ -151,7 +151,7 @@ class Encoder:
 
         given = self._file.initializers()
         values = [
-            onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(one)) for one in given.values()
+            onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value)) for value in given.values()
         ]
         options.add_external_initializers(list(given), values)
         return onnxruntime.InferenceSession(GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"])
@@ -166,7 +166,7 @@ class Encoder:
         return self._file.blocks("emb.word").reshape(-1, HIDDEN // BLOCK)
 
     def mean(self, ids: Sequence[int]) -> Vectors:
-        """The mean over all pieces of a text, not normalised."""
+        """Return the mean over all pieces of a text, not normalised."""
         import numpy as np
 
         rows = self._table[list(ids)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Vectors
     from nanoclaw_memory.settings.sections import EmbeddingsSettings
 
-BATCH = 256  # the protocol's hard limit is 2,048 inputs a request
+BATCH = 256  # the protocol's hard limit is 2,048 inputs per request
 DOCUMENTS_LIMIT_S = 60.0
 _DIMENSIONS = {
     "nomic-embed-text": 768,
@@ -75,7 +75,7 @@ class OpenAIEmbedder:
         return checked(self._rows(answer), len(texts), self.identity)
 
     def _rows(self, answer: dict[str, Any]) -> list[Any]:
-        """The vectors in the order of the texts: servers may answer in another and number them."""
+        """Return the vectors in the order of the texts: servers may answer in another order and number them."""
         items = answer.get("data")
         if not isinstance(items, list) or not all(
             isinstance(item, dict) and isinstance(item.get("embedding"), list) for item in items
@@ -93,14 +93,14 @@ class OpenAIEmbedder:
 
 
 def openai_embedder(settings: EmbeddingsSettings, config: EndpointConfig) -> OpenAIEmbedder:
-    """The embedder that the settings describe for an OpenAI-compatible server."""
+    """Return the embedder that the settings describe for an OpenAI-compatible server."""
     if not settings.model:
         raise SettingsError(
             "embeddings.model is not set", "run: nanoclaw-memory config set embeddings.model nomic-embed-text"
         )
     url = path_of(web_address(settings.endpoint, "embeddings"), "embeddings")
     shortens = settings.model.startswith("text-embedding-3")
-    # A model has one length of its own; only OpenAI's third generation can be asked for another.
+    # A model has a fixed length of vectors; only OpenAI's third generation can be asked for another.
     known = None if shortens else _DIMENSIONS.get(settings.model.partition(":")[0])
     # Another document prefix makes other vectors, so it belongs to the identity.
     prefix = settings.document_prefix.strip()
@@ -124,7 +124,7 @@ def openai_embedder(settings: EmbeddingsSettings, config: EndpointConfig) -> Ope
 
 
 def azure_embedders(settings: EmbeddingsSettings, config: EndpointConfig) -> tuple[OpenAIEmbedder, ...]:
-    """The deployments to try, best first."""
+    """Return the deployments to try, best first."""
     if not settings.api_key:
         raise SettingsError(
             "embeddings.apiKey is not set",
@@ -140,7 +140,7 @@ def azure_embedders(settings: EmbeddingsSettings, config: EndpointConfig) -> tup
 def azure_embedder(
     settings: EmbeddingsSettings, deployment: str, dimensions: int, config: EndpointConfig
 ) -> OpenAIEmbedder:
-    """One deployment, asked for vectors of this length."""
+    """Return one deployment, asked for vectors of this length."""
     url = azure_url(settings.endpoint, deployment, "embeddings", settings.api_version, "embeddings")
     service = Service("azure-openai", deployment, "embeddings", settings.prices.get(deployment, 0.0))
     extra: dict[str, Any] = {} if "ada-002" in deployment else {"dimensions": dimensions}
@@ -154,36 +154,36 @@ def azure_embedder(
 
 
 def azure_url(endpoint: str, deployment: str, operation: str, api_version: str, section: str) -> str:
-    """`<endpoint>/openai/deployments/<deployment>/<operation>?api-version=<version>`."""
+    """Return `<endpoint>/openai/deployments/<deployment>/<operation>?api-version=<version>`."""
     base = web_address(endpoint, section)
     return (
         f"{base}/openai/deployments/{quote(deployment, safe='')}/{operation}?api-version={quote(api_version)}"
     )
 
 
-# ---- what requests have in common ----
+# ---- shared by all requests ----
 
 
 def sendable(text: str) -> str:
-    """Text that every server accepts: never empty (they answer 400), no half surrogate pairs."""
+    """Return text that every server accepts: never empty (they answer 400), no half surrogate pairs."""
     sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return sound if sound.strip() else "(empty)"
 
 
 def path_of(base: str, path: str) -> str:
-    """The address of `embeddings` or `chat/completions` under a base that may or may not name the version."""
+    """Return the address of `embeddings` or `chat/completions` under a base that may or may not name the version."""
     if base.endswith("/" + path):
         return base
     return f"{base}/{path}" if re.search(r"/v\d+$", base) else f"{base}/v1/{path}"
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header that carries a key; none for a server that needs none."""
+    """Return the header with a key; none for a server that needs none."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def key_for(url: str, key: str) -> str:
-    """The key, unless it is the environment's Azure key (the settings' default) and the server another."""
+    """Return the key, unless it is the environment's Azure key (the settings' default) and the server another."""
     azure = os.environ.get("AZURE_OPENAI_API_KEY", "")
     home = urlsplit(os.environ.get("AZURE_OPENAI_ENDPOINT", "")).hostname
     return "" if key and key == azure and urlsplit(url).hostname != home else key

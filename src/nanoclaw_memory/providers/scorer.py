@@ -1,6 +1,6 @@
-"""A small scorer for processes that load no model: hashed words and letters, taught by what the judge says.
+"""A small scorer for processes that load no model: hashed words and letters, trained on the judge's answers.
 
-`training/distil.py` makes `scorer.bin`: for each head a scale, a shift and one byte for each of 65,536 features.
+`training/distil.py` produces `scorer.bin`: for each head a scale, a shift and one byte for each of 65,536 features.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORD = regex(r"[^\W_]+|[?!…:;{}()\[\]<>=`#@/\\]")
 
 
 def probability(head: str, text: str) -> float:
-    """How probable it is that the judge would say yes; even where its file is damaged."""
+    """Return the probability that the judge would say yes; works even if its file is damaged."""
     if not text.strip():
         return 0.0
     if head not in _weights():
@@ -41,12 +41,12 @@ def probability(head: str, text: str) -> float:
 
 
 def strongest(head: str, text: str) -> float:
-    """The highest probability of any part of a text: an attack may hide in a long one."""
+    """Return the highest probability of any part of a text: an attack may hide in a long one."""
     return max(probability(head, part) for part in windows(text))
 
 
 def windows(text: str) -> list[str]:
-    """A text in overlapping parts; a short one as it is."""
+    """Return a text in overlapping parts; a short one whole."""
     words = text.split()
     if len(words) <= WINDOW:
         return [text]
@@ -55,7 +55,7 @@ def windows(text: str) -> list[str]:
 
 
 def features(text: str) -> Iterator[int]:
-    """The places of a text's features: words, pairs, the parts of words, both ends, length and shape."""
+    """Yield the indexes of a text's features: words, pairs, the parts of words, both ends, length and shape."""
     if len(text) > MOST_CHARS:
         text = f"{text[: MOST_CHARS * 2 // 3]}\n{text[-MOST_CHARS // 3 :]}"
     words = _WORD.findall(text.casefold())
@@ -74,7 +74,7 @@ def features(text: str) -> Iterator[int]:
 
 
 def usable() -> bool:
-    """Whether its file is there and whole."""
+    """Return whether its file exists and is intact."""
     return bool(_weights())
 
 

@@ -1,4 +1,4 @@
-"""SentencePiece's unigram tokenizer: a text to the pieces whose scores add up to most, word by word."""
+"""SentencePiece's unigram tokenizer: split a text, word by word, into the pieces with the highest sum of scores."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-SPACE = "\u2581"  # stands before every word
-_UNKNOWN_PENALTY = 10.0  # below the worst piece, for a character that no piece has
+SPACE = "\u2581"  # precedes every word
+_UNKNOWN_PENALTY = 10.0  # below the worst piece, for a character without a piece
 _CACHED_WORDS = 20_000
 _LONGEST_WORD = 2_000  # characters; a longer run is no word
 
@@ -27,9 +27,9 @@ class Unigram:
         self._word = lru_cache(_CACHED_WORDS)(self._best)
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """The ids of a text between those of its begin and end, `limit` at most."""
+        """Return the ids of a text between those of its begin and end, `limit` at most."""
         room = limit - 2
-        within = text[: room * (self._longest + 1)]  # no more than that can be in so many pieces
+        within = text[: room * (self._longest + 1)]  # so many pieces cannot cover more
         found: list[int] = []
         for word in unicodedata.normalize("NFKC", within).split():
             found += self._word(f"{SPACE}{word[:_LONGEST_WORD]}")
@@ -38,7 +38,7 @@ class Unigram:
         return [self._begin, *found[:room], self._end]
 
     def _best(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word with the highest sum of scores (Viterbi)."""
+        """Return the pieces of a word with the highest sum of scores (Viterbi)."""
         best, came = [0.0] + [-math.inf] * len(word), [(0, 0)] * (len(word) + 1)
         for start in range(len(word)):
             here = best[start]
@@ -51,7 +51,7 @@ class Unigram:
         return self._backwards(came)
 
     def _backwards(self, came: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """The chosen pieces in their order; unknown characters side by side are one."""
+        """Return the chosen pieces in their order; adjacent unknown characters are one."""
         found: list[int] = []
         stop = len(came) - 1
         while stop:

@@ -1,4 +1,4 @@
-"""Calls, tokens and dollars by provider and model, kept on disk so that `status` can show them."""
+"""Calls, tokens and dollars by provider and model, stored on disk so that `status` can show them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Days: TypeAlias = dict[str, dict[str, dict[str, float]]]
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """What a provider's model was used for, in one day or in all."""
+    """The use of a provider's model, for one day or in total."""
 
     provider: str
     model: str
@@ -48,11 +48,11 @@ class Usage(msgspec.Struct, frozen=True):
             private.replace_json(self.path, _folded(days))
 
     def total(self) -> tuple[UsageRow, ...]:
-        """Everything so far, by provider and model."""
+        """Return the total use, by provider and model."""
         return _spent(self._read().values())
 
     def today(self) -> tuple[UsageRow, ...]:
-        """Today's, by provider and model."""
+        """Return today's use, by provider and model."""
         return _spent([self._read().get(self._today(), {})])
 
     def _lock(self) -> AbstractContextManager[int]:
@@ -67,7 +67,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 def _folded(days: Days) -> Days:
-    """The ledger with days past a month summed into one."""
+    """Return the ledger with days past a month summed into one."""
     dated = sorted(day for day in days if day != _EARLIER)
     for day in dated[:-_DAYS_KEPT]:
         earlier = days.setdefault(_EARLIER, {})

@@ -1,7 +1,7 @@
-"""BERT's uncased WordPiece: text to the same ids as the `tokenizers` library, without its fifteen packages.
+"""BERT's uncased WordPiece: the same ids as the `tokenizers` library, without its fifteen packages.
 
-One difference is meant: `[SEP]` or `[CLS]` written in a text stays text, so that memory content cannot forge
-the markers that separate a question from a passage.
+One difference is intended: `[SEP]` or `[CLS]` written in a text stays text, so that memory content cannot forge the
+markers that separate a question from a passage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IDEOGRAPHS = (
 
 
 class _Cleaned(dict[int, str]):
-    """Code point -> its replacement before decomposition: none for controls, spaces around ideographs."""
+    """Maps a code point to its replacement before decomposition: none for controls, spaces around ideographs."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -51,7 +51,7 @@ class _Cleaned(dict[int, str]):
 
 
 class _Folded(dict[int, str]):
-    """Code point -> its replacement after decomposition: no marks, lower case, spaces around punctuation."""
+    """Maps a code point to its replacement after decomposition: no marks, lower case, spaces around punctuation."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -76,11 +76,11 @@ class WordPiece:
         self._folded = _Folded()
 
     def encode(self, text: str, limit: int = 512) -> list[int]:
-        """Ids of one text with its start and end marker, at most `limit`."""
+        """Return the ids of one text with its start and end marker, at most `limit`."""
         return [CLS, *self.pieces(text, limit - 2), SEP]
 
     def pieces(self, text: str, limit: int) -> list[int]:
-        """The first `limit` ids of a text, without markers."""
+        """Return the first `limit` ids of a text, without markers."""
         ids: list[int] = []
         # The cut bounds the work on a huge text; so few pieces in so many characters is no prose.
         for word in self._split(text[: limit * 64]):

@@ -1,1 +1,1 @@
-"""Sources to passages, index, candidates, ranking."""
+"""Retrieval: sources are cut into passages, indexed, found and ranked."""

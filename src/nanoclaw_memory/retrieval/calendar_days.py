@@ -1,4 +1,4 @@
-"""Days of the calendar as seen from today: weeks, months, weekends, seasons, holidays, and parts of these."""
+"""Calendar periods relative to today: weeks, months, weekends, seasons, holidays, and parts of these."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import date, timedelta
 import msgspec
 
 DAY = timedelta(days=1)
-SATURDAY = 5  # as Python counts the days of a week
-AROUND = 14  # days that "before" and "after" a day reach, and that "recently" reaches back
+SATURDAY = 5  # numbered as Python numbers weekdays
+AROUND = 14  # days that "before", "after" and "recently" cover
 LENGTHS = {"hour": 0, "day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
 HOURS = {"morning": (4, 12), "noon": (11, 15), "afternoon": (12, 18), "evening": (17, 28), "night": (18, 30)}
 _FIXED = {
@@ -20,7 +20,7 @@ _FROM_EASTER = {"easter": (-2, 1), "whitsun": (49, 50)}  # first and last day, c
 
 
 class Days(msgspec.Struct, frozen=True):
-    """From a day to a day, both counted; from an hour of the first to an hour of the last, over 24 the next night."""
+    """From one day to another, both included; `hours` of the first and last day, beyond 24 the next night."""
 
     first: date
     last: date
@@ -32,17 +32,17 @@ class Days(msgspec.Struct, frozen=True):
 
 
 def one(day: date) -> Days:
-    """A single day."""
+    """Return a single day as a period."""
     return Days(day, day)
 
 
 def recent(today: date) -> Days:
-    """The days that "recently" means."""
+    """Return the days that "recently" means."""
     return Days(today - AROUND * DAY, today)
 
 
 def past_day(day: int, month: int, year: int | None, today: date) -> date:
-    """The day in the year given, or the last such day that is not in the future."""
+    """Return the day in the given year, or the last such day that is not in the future."""
     if year is not None:
         return date(year, month, day)
     for back in range(9):  # 29 February
@@ -54,12 +54,12 @@ def past_day(day: int, month: int, year: int | None, today: date) -> date:
 
 
 def _length(year: int, month: int) -> int:
-    """How many days a month has."""
+    """Return how many days a month has."""
     return 31 if month == 12 else (date(year, month + 1, 1) - DAY).day
 
 
 def past_number(number: int, today: date) -> date:
-    """The last day with this number in its month."""
+    """Return the last day with this number in its month."""
     first = today.replace(day=1)
     while _length(first.year, first.month) < number or first.replace(day=number) > today:
         first = (first - DAY).replace(day=1)
@@ -67,19 +67,19 @@ def past_number(number: int, today: date) -> date:
 
 
 def months_from(first: date, count: int) -> Days:
-    """Whole months from the first day of one."""
+    """Return whole months from the first day of one."""
     index = first.year * 12 + first.month - 2 + count
     year, month = index // 12, index % 12 + 1
     return Days(first, date(year, month, _length(year, month)))
 
 
 def unit(name: str, back: int, today: date, whole: bool = False) -> Days:
-    """This week, last month, the year before last; what is not over ends today unless it is asked for `whole`."""
+    """Return this week, last month, the year before last; a current one ends today unless `whole` is set."""
     if name in ("hour", "day"):
         return one(today - back * DAY)
     if name in ("week", "fortnight"):
         monday = today - timedelta(days=today.weekday() + back * LENGTHS[name])
-        # At a weekend "last week" means the days that are just over, too.
+        # On a weekend "last week" includes the days just past.
         over = back > 1 or (back == 1 and today.weekday() < SATURDAY)
         return Days(monday, monday + timedelta(days=LENGTHS[name] - 1) if whole or over else today)
     months = {"month": 1, "quarter": 3, "year": 12}[name]
@@ -89,7 +89,7 @@ def unit(name: str, back: int, today: date, whole: bool = False) -> Days:
 
 
 def weekend(back: int, today: date) -> Days:
-    """The weekend that is on or just over; `back` 1 before the one that is on, 2 one more."""
+    """Return the current or last weekend; `back` 1 is the one before the current, 2 another one before."""
     saturday = today - timedelta(days=(today.weekday() - SATURDAY) % 7)
     if back and today.weekday() >= SATURDAY:
         saturday -= 7 * DAY
@@ -98,13 +98,13 @@ def weekend(back: int, today: date) -> Days:
 
 
 def holiday(name: str, year: int | None, today: date) -> Days:
-    """A holiday of a year, or the last one."""
+    """Return a holiday of a year, or the last one."""
     found = _holiday(name, year or today.year)
     return _holiday(name, today.year - 1) if year is None and found.first > today else found
 
 
 def part(days: Days, name: str, length: int) -> Days:
-    """The start, middle or end of some days: a third of them, or as many as are named."""
+    """Return the start, middle or end of a period: a third of it, or a number of days."""
     size = timedelta(days=(length or -(-days.length // 3)) - 1)
     if name in ("start", "anfang"):
         return Days(days.first, min(days.first + size, days.last))
@@ -115,12 +115,12 @@ def part(days: Days, name: str, length: int) -> Days:
 
 
 def over(days: Days, today: date) -> Days:
-    """The same days a year earlier if they are not over: "last March" said in March."""
+    """Return a period that is over: "last March" said in March is last year's."""
     return days if days.last < today else Days(_year_before(days.first), _year_before(days.last))
 
 
 def between(first: date, last: date) -> Days:
-    """From one day to another; the first is moved by years until it is not after the last."""
+    """Return the period from one day to another; the first is moved back by years until it is not after the last."""
     if first > last:
         first = past_day(first.day, first.month, None, last)
     return Days(first, last)
@@ -139,7 +139,7 @@ def _holiday(name: str, year: int) -> Days:
 
 
 def _easter(year: int) -> date:
-    """Easter Sunday, by the rule of Meeus, Jones and Butcher."""
+    """Return Easter Sunday, by the algorithm of Meeus, Jones and Butcher."""
     century, rest = divmod(year, 100)
     moon = (19 * (year % 19) + century - century // 4 - (century - (century + 8) // 25 + 1) // 3 + 15) % 30
     sunday = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7

@@ -1,9 +1,10 @@
-"""The pool of one question: what its words find, what its meaning finds, and the turns beside those."""
+"""Collect the candidates for a question: passages found by words and by vectors, and the turns beside them."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import msgspec
 
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import ProviderError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
@@ -23,7 +25,7 @@ from nanoclaw_memory.retrieval.relevance import asks_about_the_past
 from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, folded, german_stem, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.text import language, words
+from nanoclaw_memory.text import STOP_WORDS, language, words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Embedded
@@ -32,51 +34,59 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.vectors import Matrix, StoredVectors
 
 POOL = 100
-OF_DAYS = 40  # passages that a question for days brings in by their day, by words and by meaning each
-TOLD_WITHIN = 3  # days: what happened is told on the day or soon after
-TOLD_SHARE = 0.5  # of a longer period's length that it is told about later
-POSTINGS = 2_500  # rows ranked by words, at least; more in a large index
-ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be ranked by
-REACH = 2  # turns before and after that lend a turn their score
-NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
-TELLING = 50  # vectors of which the mean says what unrelated texts have
-COMPOUND = 0.5  # what a compound of a word counts beside the word, and a part of a compound beside the whole
-FOREIGN = 0.25  # of the weight of meaning, where the model does not know the question's language
+OF_DAYS = 40  # passages within the days asked about, per method (by day, words, vectors)
+TOLD_WITHIN = 3  # days after an event within which people report it
+TOLD_SHARE = 0.5  # the same as a share of the length of a longer period
+POSTINGS = 2_500  # minimal number of rows ranked by words; more in a large index
+ALL_POSTINGS = 18_000  # in an index of fewer passages no word is too common for ranking
+REACH = 2  # turns before and after a turn that share its score
+NAMELESS = 0.75  # weight of the question without speakers' names in a local query vector
+TELLING = 50  # vectors needed for a mean that represents unrelated texts
+COMPOUND = 0.5  # weight of a compound relative to its word, and of a part relative to its compound
+FOREIGN = 0.25  # share of the vector weight kept if the model does not know the question's language
 _SHORTEST_PART = 5
+# "How long", "wie hoch": the word asks for a value and names nothing.
+_DEGREE = regex(
+    r"\b(?:how|wie) (much|many|long|often|far|big|large|small|old|tall|high|low|deep|wide|heavy|late|early|soon|fast"
+    r"|expensive|hoch|viele?|lange?|oft|weit|groß|klein|alt|tief|breit|schwer|spät|früh|schnell|teuer)\b",
+    re.IGNORECASE,
+)
 
 
 class Pool(msgspec.Struct):
-    """The candidates with what each index says of them."""
+    """The candidates with their scores in each index."""
 
     keyword: dict[int, float] = msgspec.field(default_factory=dict)
     vector: dict[int, float] = msgspec.field(default_factory=dict)
-    unknown: set[int] = msgspec.field(default_factory=set)  # found by words, and without a vector yet
+    unknown: set[int] = msgspec.field(default_factory=set)  # found by words, without a vector so far
     places: dict[int, Place] = msgspec.field(default_factory=dict)
-    held: float = 1.0  # of the question's words, by rarity, what the best candidate has
-    unrelated: float | None = None  # the cosine that unrelated texts have; None where it is not known
+    held: float = 1.0  # share of the question's words, by rarity, in the best candidate
+    unrelated: float | None = None  # the cosine of unrelated texts; None if unknown
     calibration: Calibration = Calibration()
     weights: tuple[float, float] = (0.0, 1.0)
-    spread: dict[str, int] = msgspec.field(default_factory=dict)  # in how many passages each term occurs
-    forms: dict[str, list[str]] = msgspec.field(default_factory=dict)  # compounds and parts that stand for it
-    others: list[str] = msgspec.field(default_factory=list)  # other names of whom the question names
+    spread: dict[str, int] = msgspec.field(default_factory=dict)  # number of passages that contain each term
+    # compounds and parts that substitute for a term
+    forms: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    others: list[str] = msgspec.field(default_factory=list)  # other names of entities in the question
     total: int = 0
-    affordable: int = 0  # passages that are ranked at most, where all words are too common
+    affordable: int = 0  # maximal number of passages ranked when all words are too common
     binding: dict[int, float] = msgspec.field(
         default_factory=dict
-    )  # what binds a person in what is asked for
-    of_days: set[int] = msgspec.field(default_factory=set)  # of the days asked about, or soon after
+    )  # constraints of the person on what the question asks for
+    of_days: set[int] = msgspec.field(default_factory=set)  # passages of the days asked about, or soon after
     asked: Embedded | None = None
-    told: list[int] = msgspec.field(default_factory=list)  # what stands for those days, whatever its words
-    only_days: bool = False  # nothing is asked but what was said or done then
+    # passages that represent those days, whatever their words
+    told: list[int] = msgspec.field(default_factory=list)
+    only_days: bool = False  # the question asks only what was said or done then
     degraded: list[str] = msgspec.field(default_factory=list)
 
     @property
     def meaning(self) -> float:
-        """How near the nearest candidate is: 0 like unrelated texts, 1 the same."""
+        """Return how near the nearest candidate is: 0 like unrelated texts, 1 the same."""
         return self.meaning_of(max(self.vector.values(), default=0.0))
 
     def meaning_of(self, cosine: float) -> float:
-        """How near a candidate with this cosine is."""
+        """Return how near a candidate with this cosine is."""
         if self.unrelated is None:
             base = self.calibration.near_unmeasured - self.calibration.near
             return max(cosine - base, 0.0)
@@ -84,7 +94,7 @@ class Pool(msgspec.Struct):
 
 
 class Centres(msgspec.Struct, frozen=True):
-    """The mean vectors of one embedder's questions and passages, whatever they are about."""
+    """The mean vectors of one embedder over arbitrary questions and passages."""
 
     identity: str
     question: tuple[float, ...]
@@ -92,30 +102,30 @@ class Centres(msgspec.Struct, frozen=True):
 
 
 class Candidate(msgspec.Struct):
-    """A passage on its way to a hit, with every component of its score."""
+    """A candidate passage with every component of its score."""
 
     stored: StoredPassage
     score: float
     parts: dict[str, float]
-    mark: str = ""  # superseded, earlier: what became of it
-    newer: StoredPassage | None = None  # by which it is overtaken
-    gives_way: bool = True  # whether the newer one is shown before it
+    mark: str = ""  # superseded or earlier
+    newer: StoredPassage | None = None  # the statement that supersedes it
+    gives_way: bool = True  # whether the newer statement is ranked before it
 
     @property
     def newer_id(self) -> int:
-        """The passage that is shown before it, because it is newer; 0 when there is none."""
+        """Return the newer passage that is ranked before this one; 0 if there is none."""
         return self.newer.id if self.newer and self.gives_way else 0
 
 
 class Alike(msgspec.Struct, frozen=True):
-    """References of passages with their cosine to one of them, nearest first, and whose vectors these are."""
+    """Passages with their cosine to one of them, nearest first, and the model of the vectors."""
 
     identity: str
     cosines: tuple[tuple[str, float], ...] = ()
 
 
 class Candidates:
-    """Gathers pools from one index."""
+    """Collect candidates from one index."""
 
     def __init__(
         self,
@@ -137,11 +147,11 @@ class Candidates:
         wanted: PassageFilter | None = None,
         deadline: float | None = None,
     ) -> Pool:
-        """The candidates for a question and the days that it names, if any; `fast` looks for words only."""
+        """Return the candidates for a question and the days that it names; `fast` searches by words only."""
         chosen = self._index.passages.search.selection(wanted) if wanted else None
         pool = Pool(total=self._index.passages.last_id(), others=self._names(question))
         german = language(question) == "german"
-        # Passages carry their day in English words: of a German question, words of time match other things.
+        # Passages contain their day in English words: in a German question, words of time would match other text.
         asked = when.rest if german and when is not None and when.days is not None else question
         terms, full = self._terms(asked, german, pool)
         pool.keyword = self._by_words(terms, pool, chosen)
@@ -149,7 +159,7 @@ class Candidates:
             pool.keyword[key] = pool.keyword.get(key, 0.0) + COMPOUND * score
         pool.held = max(pool.keyword.values(), default=0.0) / full if full > 0 else 1.0
         self._add_places(pool, pool.keyword.keys(), chosen)
-        if not fast and pool.total:  # an empty index has no vectors, which is no fault
+        if not fast and pool.total:  # an empty index has no vectors, which is normal
 
             def near(matrix: Matrix | StoredVectors, vector: Floats) -> dict[int, float]:
                 if pool.calibration.binds:
@@ -163,20 +173,20 @@ class Candidates:
         return pool
 
     def knows(self, name: str, wanted: PassageFilter | None) -> bool:
-        """Whether any passage that a filter lets in contains a name."""
+        """Return whether any passage that passes a filter contains a name."""
         chosen = self._index.passages.search.selection(wanted) if wanted else None
         return self._index.passages.search.occurrences(name, 1, chosen) > 0
 
     def cosines(self, question: str, source: str, deadline: float | None) -> tuple[dict[int, float], Pool]:
-        """How near the question is to each row of a source that has a vector."""
+        """Return the cosine of the question and each row of a source that has a vector."""
         pool, rows = Pool(), self._index.passages.search.rows_of(source)
         self._add_vectors(question, pool, deadline, lambda matrix, vector: matrix.cosines(vector, list(rows)))
         return {rows[key]: cosine for key, cosine in pool.vector.items()}, pool
 
     def centred(self, pool: Pool, found: Sequence[int], centres: Centres) -> dict[int, float]:
-        """The cosines of passages and the question, each less the mean of its kind.
+        """Return the cosines of passages and question, each reduced by the mean of its kind.
 
-        Of an embedder without known means it is how far the plain ones are above those of unrelated texts.
+        For an embedder without known means, return how far the plain cosines exceed that of unrelated texts.
         """
         if pool.asked is None:
             return {}
@@ -192,19 +202,19 @@ class Candidates:
         matrix = self._matrix(identity.key, identity.dimensions)
         own, common = matrix.cosines(asked, found), matrix.cosines(mean / length, found)
         shared = float(asked @ mean)
-        # Passages have the length 1: that of one less the mean follows from what it has in common with the mean.
+        # Passages have length 1: the length without the mean follows from the product with the mean.
         return {
             key: (cosine - shared) / max(1 - 2 * length * common[key] + length**2, 1e-6) ** 0.5
             for key, cosine in own.items()
         }
 
     def load_vectors(self) -> None:
-        """Read the vectors that came since they were read last."""
+        """Read the vectors that were added since the last read."""
         if chain := self._index.embedder():
             self._matrix(chain.identity.key, chain.identity.dimensions)
 
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
-        """The passages nearest to the one with a reference."""
+        """Return the passages nearest to the one with a reference."""
         passages, chain = self._index.passages, self._index.embedder()
         if chain is None:
             return Alike("")
@@ -220,7 +230,7 @@ class Candidates:
         return Alike(identity.key, tuple((stored[key].passage.reference, found[key]) for key in order))
 
     def _add_days(self, pool: Pool, when: When, terms: list[str], chosen: Selection) -> None:
-        """Add what is of the days asked about: what stands for them, and what words and meaning find among it."""
+        """Add passages of the days asked about: those that represent the days, and matches by words and vectors."""
         search = self._index.passages.search
         days = self._last_talk(chosen) if when.latest else when.days
         if days is None:
@@ -236,7 +246,7 @@ class Candidates:
         pool.only_days = when.latest or when.only(frozenset(names))
 
     def _window(self, days: Days, later: int = 0) -> Window:
-        """The days as the index knows them, and some days later."""
+        """Return the days in the form of the index, extended by some days."""
         last = days.last + timedelta(days=later)
         start = datetime.combine(days.first, time(), self._zone) + timedelta(hours=days.hours[0])
         end = datetime.combine(last, time(), self._zone) + timedelta(hours=24 if later else days.hours[1])
@@ -254,9 +264,9 @@ class Candidates:
             pool.places |= {place.id: place for place in places}
 
     def _by_words(self, terms: Sequence[str], pool: Pool, chosen: Selection | None) -> dict[int, float]:
-        """The passages that words find; of words that are all too common, the newest that have all of them.
+        """Return passages found by words; if all words are too common, the newest that contain all of them.
 
-        Where those are few, the newest with the rarest word are more.
+        If those are few, the newest with the rarest word are added.
         """
         search, most = self._index.passages.search, pool.affordable
         if not most or not terms:
@@ -267,16 +277,16 @@ class Candidates:
         return found
 
     def _terms(self, question: str, german: bool, pool: Pool) -> tuple[list[str], float]:
-        """What the keyword index is asked for, and the score of a middling text that has all of the question."""
+        """Return the terms for the keyword index, and the score of an average text with the whole question."""
         total = pool.total
-        # Ranking costs by the row: the rarest words come first, and common ones only while they are affordable.
+        # Ranking costs by the row: rare words come first, common ones only as long as they are affordable.
         left = most = max(POSTINGS + total // 100, ALL_POSTINGS * ALL_POSTINGS // max(total, ALL_POSTINGS))
-        asked = {term: _known(self._index.passages, term, most, german) for term in _asked_for(question)}
+        asked = {term: _known(self._index.passages, term, most, german) for term in _subject_words(question)}
         names = [term for text in pool.others for term in terms_of(text) if term not in asked]
         pairs = [pair for known in asked.values() for pair in known]
         pairs += [pair for name in names for pair in _known(self._index.passages, name, most, False)]
         chosen: dict[str, None] = {}
-        if pairs and min(pairs)[0] >= most:  # none is affordable: only what has all of them is ranked
+        if pairs and min(pairs)[0] >= most:  # none is affordable: only passages with all of them are ranked
             pool.affordable = most
             pairs = [(0, max(known)[1]) for known in asked.values() if known] or pairs[:1]
         for count, known in sorted(pairs):
@@ -296,7 +306,7 @@ class Candidates:
     def _by_compounds(
         self, pool: Pool, terms: list[str], chosen: Selection | None
     ) -> list[tuple[int, float]]:
-        """What contains compounds of the words of a German question, or the words that its compounds are made of."""
+        """Return passages with compounds of the words of a German question, or with the parts of its compounds."""
         passages = self._index.passages
         others: dict[str, None] = {}
         for term, forms in pool.forms.items():
@@ -362,10 +372,10 @@ class Candidates:
 
 
 def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Floats:
-    """The question's vector, mostly without its speakers' names.
+    """Return the question's vector, mostly without its speakers' names.
 
-    Turns are embedded with their speaker, and a name in the question pulls in whatever that person said. A
-    service is not asked twice: that would cost money and a round trip.
+    Turns are embedded with their speaker, so a name in the question matches everything that person said. A remote
+    service is not called twice: that would cost money and a round trip.
     """
     nameless = ranking.without_names(question, {place.speaker for place in pool.places.values()})
     if embedded.identity.provider != "local" or nameless == question:
@@ -382,28 +392,33 @@ def _meaning(question: str, embedded: Embedded, chain: Chain, pool: Pool) -> Flo
 
 
 def _by_language(weights: tuple[float, float], question: str, model: Calibration) -> tuple[float, float]:
-    """The weights of meaning and words: less meaning where the model does not know the question's language."""
+    """Return the weights of vectors and words; vectors weigh less if the model does not know the question's
+    language.
+    """
     if not model.english or language(question) == "english":
         return weights
     return weights[0] * FOREIGN, weights[1]
 
 
-def _asked_for(question: str) -> list[str]:
-    """The words of a question that say what it is about, if any do."""
+def _subject_words(question: str) -> list[str]:
+    """Return the words of a question that name its subject, if any do."""
     terms = terms_of(question)
-    if not asks_about_the_past(question):
-        return terms
-    return [term for term in terms if term not in SPOKEN] or terms
+    asking = {degree.casefold() for degree in _DEGREE.findall(question)}
+    if asks_about_the_past(question):
+        asking |= SPOKEN
+    return [term for term in terms if term not in asking] or terms
 
 
 def _rarity(count: int, total: int) -> float:
-    """What a word that `count` of `total` passages contain is worth: the weight that the keyword index gives it."""
+    """Return the weight of a word that `count` of `total` passages contain, as the keyword index computes it."""
     return max(math.log((total - count + 0.5) / (count + 0.5)), 0.0) if count < total else 0.0
 
 
 def _known(passages: Passages, term: str, most: int, german: bool) -> list[tuple[int, str]]:
-    """The term with how often it occurs; when it never does, compounds of it, or the words it is made of."""
-    for form in dict.fromkeys((german_stem(term), term) if german else (term,)):
+    """Return the term with its frequency; if it is unknown, compounds that contain it or the words it consists of."""
+    stemmed = german_stem(term) if german else term
+    # The stem of "andere" is the English "and".
+    for form in dict.fromkeys((term,) if stemmed in STOP_WORDS else (stemmed, term)):
         if count := passages.search.occurrences(form, most):
             return [(count, form)]
     if len(term) < _SHORTEST_PART or " " in term:
@@ -413,7 +428,7 @@ def _known(passages: Passages, term: str, most: int, german: bool) -> list[tuple
 
 
 def _parts_in(passages: Passages, term: str) -> list[str]:
-    """The two words of the index that a long word is made of."""
+    """Return the two indexed words that a long word consists of."""
     if not LONG_WORD <= len(term) <= LONGEST_WORD:
         return []
     for parts in parts_of(term):
@@ -424,5 +439,5 @@ def _parts_in(passages: Passages, term: str) -> list[str]:
 
 
 def _form_in(passages: Passages, part: str) -> str:
-    """The form in which the index has a German word; empty when it has none."""
+    """Return the indexed form of a German word, or an empty text."""
     return next(filter(passages.search.occurrences, dict.fromkeys((german_stem(part), part))), "")

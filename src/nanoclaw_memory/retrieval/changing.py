@@ -1,4 +1,4 @@
-"""What a statement gives a value of, and what a later one says was changed or given up: by closed classes of words."""
+"""Detect from closed word classes what a statement assigns a value to, and what a later one changes or ends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
 
-MOST_WORDS = 5  # of what names a thing
-SHORT = 12  # words of a message that goes on with what a question was about
-VALUE_WITHIN = 3  # telling words and numbers after its subject within which the value of a statement stands
+MOST_WORDS = 5  # words of a name for a thing
+SHORT = 12  # words of a message that continues the subject of a question
+VALUE_WITHIN = 3  # telling words and numbers after the subject in which the value is looked for
 _CLAUSE = regex(
     r"[,;:!?()]+\s*|(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bProf)\.\s+|\s[–—-]\s"
     r"|\s+(?=(?:and|but|because|so|und|aber|weil|denn)\s)",
@@ -28,14 +28,14 @@ UNCERTAIN = regex(
     r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
     re.IGNORECASE,
 )
-# Whose subject or object has another value now.
+# Verbs whose subject or object has a new value.
 CHANGED = frozenset(
     "change changed changing switch switched switching move moved moving rename renamed replaced raise raised raising"
     " increased lower lowered reduced upgraded downgraded postponed rescheduled shifted migrated transferred swapped"
     " extended converted gewechselt wechseln geändert umgezogen umgestellt umbenannt verlegt verschoben erhöht gesenkt"
     " verlängert getauscht".split()
 )
-# Whose subject or object holds no more.
+# Verbs whose subject or object has ended.
 _ENDED = frozenset(
     "quit left leaves leaving retired resigned died closed cancelled canceled dropped sold ditched abandoned scrapped"
     " replaced stopped gekündigt aufgehört verkauft verstorben abgeschafft ersetzt verlassen".split()
@@ -47,9 +47,9 @@ _NO_MORE = regex(
 )
 _NEW = frozenset("new neu neue neuer neues neuen neuem".split())
 _NOW = frozenset("now jetzt nun since seit ab inzwischen neuerdings künftig".split())
-_NEXT = frozenset("now next today tomorrow this".split())  # after "from"
+_NEXT = frozenset("now next today tomorrow this".split())  # follows "from"
 _MINE = frozenset("my our mein meine meinen meinem meiner unser unsere unseren unserem unserer unsre".split())
-_OF = frozenset("of for at von vom für bei beim des".split())  # between the words that name one thing
+_OF = frozenset("of for at von vom für bei beim des".split())  # between the words of one name
 _ARTICLES = frozenset("the a an der die das den dem ein eine einen einem einer".split())
 _PRONOUNS = frozenset("i we he she they you it there ich wir er sie es du man".split())
 _TITLES = frozenset("mr mrs ms dr prof frau herr herrn".split())
@@ -61,28 +61,28 @@ _FUNCTION_WORDS = (STOP_WORDS | GERMAN_STOP_WORDS | _VERBS | _TITLES | _MINE | _
 
 
 class Named(msgspec.Struct, frozen=True):
-    """The words that name a thing, by their stems; `head` without whose it is."""
+    """The words that name a thing, as stems; `head` is the name without its owner."""
 
     stems: frozenset[str]
     head: frozenset[str]
     mine: bool = False  # the speaker's own: "our dentist"
-    is_name: bool = False  # nothing but a name, of whom much may be known
+    is_name: bool = False  # only a proper name, about which much may be known
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What a statement says has another value now, and what holds no more."""
+    """What a statement changes and what it ends."""
 
     things: tuple[Named, ...] = ()
     ended: tuple[Named, ...] = ()
     whose: tuple[
         Named, ...
-    ] = ()  # of whom or what something changed that is not named: "Paul has grown, 36 now"
+    ] = ()  # subjects of a change whose attribute is not named: "Paul has grown, 36 now"
 
 
 def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
-    """Whether a statement says of what an older one gives a value that it changed, or of its value that it is gone.
+    """Return whether a newer statement changes the subject of an older one, or ends its value.
 
-    Where the older one only mentions what it gives a value of, it has to be another one of the same kind.
+    If the older statement only mentions the subject, the newer one must have another value of the same kind.
     """
     change = changes_in(newer)
     if change == Change():
@@ -91,7 +91,7 @@ def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
     subjects = subjects_in(older)
     for one in change.things:
         about = [subject for subject in subjects if not one.head.isdisjoint(subject.head)]
-        # Somebody who moved still teaches the cello; of "my sister Antje lives in Kiel" it is what changed.
+        # Somebody who moved still teaches the cello; "my sister Antje lives in Kiel" is about what changed.
         if one.stems <= known and any(subject.mine or not one.is_name for subject in about):
             return True
     value = values_in(older)
@@ -101,13 +101,13 @@ def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
 
 
 def replaces(newer: str, older: str) -> bool:
-    """Whether a statement surely says that something of the speaker's own changed: that very thing, by its name."""
+    """Return whether a newer statement certainly changes something of the speaker's own, by its very name."""
     own = {one.stems for one in subjects_in(older) if one.mine}
     return any(one.stems in own for one in changes_in(newer).things)
 
 
 def still_names(newer: str, value: str) -> bool:
-    """Whether a statement has a value that is a name, and does not say that it is gone: "Antje moved"."""
+    """Return whether a statement contains a name as value and does not end it: "Antje moved"."""
     if any(character.isdigit() for character in value):
         return False
     gone = any(one.stems <= _stems(_TOKEN.findall(value)) for one in changes_in(newer).ended)
@@ -116,7 +116,7 @@ def still_names(newer: str, value: str) -> bool:
 
 @bounded(2 * 1024 * 1024)
 def changes_in(text: str) -> Change:
-    """What a statement says was changed or given up; what may happen is none."""
+    """Return what a statement changes or ends; possible changes do not count."""
     if UNCERTAIN.search(text):
         return Change()
     things, ended, whose = list[Named](), list[Named](), list[Named]()
@@ -143,7 +143,7 @@ def changes_in(text: str) -> Change:
 
 @bounded(2 * 1024 * 1024)
 def subjects_in(text: str) -> tuple[Named, ...]:
-    """What the clauses of a statement give values of."""
+    """Return the subjects to which the clauses of a statement assign values."""
     german = language(text) == "german"
     found = (_leading(clause, german)[0] for clause in _clauses(text))
     return tuple(one for one in found if one.head)
@@ -151,7 +151,7 @@ def subjects_in(text: str) -> tuple[Named, ...]:
 
 @bounded(2 * 1024 * 1024)
 def values_in(text: str) -> frozenset[str]:
-    """The words, by their stems, among which the values of a statement are."""
+    """Return the stems among which the values of a statement are."""
     german = language(text) == "german"
     found = set[str]()
     for clause in _clauses(text):
@@ -161,13 +161,13 @@ def values_in(text: str) -> frozenset[str]:
 
 
 def goes_on(message: str) -> bool:
-    """Whether a message says that something changed and names nothing, as after a question: "raised it to 90"."""
+    """Return whether a message reports a change without naming its subject, as after a question: "raised it to 90"."""
     stated = stated_in(message) if len(message.split()) <= SHORT else ""
     return bool(stated) and says_change(stated) and not subjects_in(stated)
 
 
 def says_change(text: str) -> bool:
-    """Whether a statement says that something changed, is gone, or holds from some moment on."""
+    """Return whether a statement reports a change, an end, or something that holds from a certain time."""
     folded = [word.casefold() for word in _TOKEN.findall(text)]
     gone = not _ENDED.isdisjoint(folded) or bool(_NO_MORE.search(text))
     goes = any(_goes_to(folded, place) for place in range(len(folded)))
@@ -175,20 +175,20 @@ def says_change(text: str) -> bool:
 
 
 def holds_now(text: str) -> bool:
-    """Whether a statement says that something was changed, or holds from some moment on."""
+    """Return whether a statement reports a change, or something that holds from a certain time."""
     folded = [word.casefold() for word in _TOKEN.findall(text)]
     found = any(word in CHANGED or _is_now(folded, place) for place, word in enumerate(folded))
     return found and not UNCERTAIN.search(text)
 
 
 def changed_stems(text: str) -> frozenset[str]:
-    """The stems of what a statement says was changed or given up."""
+    """Return the stems of what a statement changes or ends."""
     change = changes_in(text)
     return frozenset[str]().union(*(one.stems for one in change.things + change.ended + change.whose))
 
 
 def told_stems(text: str) -> frozenset[str]:
-    """The stems of what a statement gives values of, and of these."""
+    """Return the stems of a statement's subjects and values."""
     return values_in(text).union(*(one.stems for one in subjects_in(text)))
 
 
@@ -202,7 +202,7 @@ def _clauses(text: str) -> list[list[str]]:
 
 
 def _is_now(folded: Sequence[str], place: int) -> bool:
-    """Whether a word says that something holds from some moment on, or again: "seit", "from April", "back to tea"."""
+    """Return whether a word marks a beginning or return: "seit", "from April", "back to tea"."""
     word, following = folded[place], folded[place + 1] if place + 1 < len(folded) else ""
     if word == "from":
         return following in _NEXT or bool(lexeme(following.removesuffix("s")).kind)
@@ -210,12 +210,12 @@ def _is_now(folded: Sequence[str], place: int) -> bool:
 
 
 def _goes_to(folded: Sequence[str], place: int) -> bool:
-    """Whether something goes "up to 90"."""
+    """Return whether something goes "up to 90"."""
     return folded[place] in ("up", "down") and folded[place + 1 : place + 2] == ["to"]
 
 
 def _leading(clause: Sequence[str], german: bool) -> tuple[Named, int]:
-    """What a clause begins with: its subject, and where that ends."""
+    """Return the subject at the beginning of a clause, and where it ends."""
     own, mine, place = list[str](), False, 0
     for place, word in enumerate(clause):  # noqa: B007 (where it ended is told)
         low = word.casefold()
@@ -227,7 +227,7 @@ def _leading(clause: Sequence[str], german: bool) -> tuple[Named, int]:
             if low in _PRONOUNS or (own and low not in _OF | _TITLES | _ARTICLES):
                 break
         elif german and own and word[0].islower():
-            break  # the verb: only nouns have capitals
+            break  # the verb: only nouns are capitalised
         else:
             own.append(word)
     else:
@@ -236,7 +236,7 @@ def _leading(clause: Sequence[str], german: bool) -> tuple[Named, int]:
 
 
 def _following(clause: Sequence[str], german: bool) -> Named:
-    """What the words after a word of change name, up to the end of it."""
+    """Return what the words after a verb of change name, up to the end of the name."""
     own, mine = list[str](), False
     for word in clause:
         low = word.casefold()
@@ -253,7 +253,7 @@ def _following(clause: Sequence[str], german: bool) -> Named:
 
 
 def _plain(clause: Sequence[str], german: bool) -> Named:
-    """What the words before a verb of change name, without those that only help it."""
+    """Return what the words before a verb of change name, without its auxiliaries."""
     own = [word for word in clause if word.casefold() not in _FUNCTION_WORDS]
     return _named(own, any(word.casefold() in _MINE for word in clause), german)
 
@@ -261,13 +261,13 @@ def _plain(clause: Sequence[str], german: bool) -> Named:
 def _named(own: Sequence[str], mine: bool, german: bool) -> Named:
     owners = [place for place, word in enumerate(own) if word.replace("’", "'").endswith(("'s", "s'"))]
     head = own[owners[-1] + 1 :] if owners else own
-    # German nouns have capitals, and compounds are words that no language model has a token for.
+    # German nouns are capitalised, and no language model has a token for a compound.
     is_name = not german and not any(tokens.is_one(f" {word.casefold()}") for word in own)
     return Named(_stems(own), _stems(head), mine, is_name and not owners)
 
 
 def _stems(found: Sequence[str]) -> frozenset[str]:
-    """The stems of words that are no function words, numbers or days; one stemmer, for notes show no language."""
+    """Return the stems of content words that are no numbers or days; one stemmer, because notes reveal no language."""
     folded = (word.casefold().replace("’", "'").removesuffix("'").removesuffix("'s") for word in found)
     return frozenset(
         stem(word)

@@ -1,4 +1,4 @@
-"""A file's text -> chunks: turns of a conversation, lines of a log, items and prose of everything else."""
+"""Cut a file's text into chunks: turns of a conversation, lines of a log, items and prose of other pages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
 
 VERSION = 10
-QUOTED = "web"  # the origin of what somebody quotes or pastes, wherever they have it from
-_PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages that are written by agents and programs
+QUOTED = "web"  # the origin of quoted or pasted text, whatever its source
+_PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages written by agents and programs
 _LISTED = regex(r"[-*+•]\s+\S")
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _FENCE = regex(r"^\s*(```|~~~)")
 _ITEM = regex(r"^ ?(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _ROW = regex(r"^ ?\|.*\|\s*$")
-_RULE = regex(r"^[\s|:=-]+$")  # between the head of a table and its rows
+_RULE = regex(r"^[\s|:=-]+$")  # the row between the head of a table and its body
 _DAY = regex(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 _STAMP = r"(?:[\[(][^\])]{1,40}[\])]\s*|\d{1,2}:\d{2}(?::\d{2})?\s*(?:[ap]m)?\s*[-–—]?\s*)?"
 _NAME = r"[^\W\d_][\w .'’-]{0,39}?"
@@ -56,11 +56,11 @@ class _Line(msgspec.Struct, frozen=True):
     number: int
     text: str
     heading: str
-    opens: bool  # whether it is itself a heading
+    opens: bool  # whether the line is a heading
 
 
 def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
-    """The chunks of a file, in order; every line that somebody wrote is in one."""
+    """Return the chunks of a file, in order; every line that somebody wrote is in one."""
     from nanoclaw_memory.workspace.starter import is_starter, without_starter
 
     lines = list(_headed(without_starter(text)))
@@ -72,7 +72,7 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     named = _DAY.search(relative.rpartition("/")[2])
     dated = named.group(1) if named else ""
     if relative.startswith("conversations/") and (turns := _turns(lines)):
-        head = text.partition("\n**")[0]  # before the first turn
+        head = text.partition("\n**")[0]  # the part before the first turn
         turns = turns[_is_header(turns[0]) :]
         project, origin = (
             found[1] if (found := field.search(head)) else "" for field in (PROJECT_FIELD, ORIGIN_FIELD)
@@ -85,12 +85,12 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
         replace(chunk, project=project, origin=origin)
         for section in _sections(lines)
         for chunk in _statements(section, dated, chunking)
-        if not is_starter(chunk.text)  # a heading of ours with nothing beneath
+        if not is_starter(chunk.text)  # a heading of a starter file with nothing under it
     ]
 
 
 def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage]:
-    """The chunks of a document that is neither log nor conversation, whatever it is called."""
+    """Return the chunks of a document that is neither log nor conversation, whatever its name."""
     lines = list(_headed(text))
     return [
         replace(_chunk(part, "section", ""), origin="import")
@@ -100,7 +100,7 @@ def section_chunks(relative: str, text: str, chunking: Chunking) -> list[Passage
 
 
 def without_speaker(text: str, speaker: str = "") -> str:
-    """A turn's words without the name before them: that of `speaker`, where one is given."""
+    """Return a turn's words without the name before them (of `speaker`, if named)."""
     first, newline, rest = text.partition("\n")
     match = _BOLD_TURN.match(first) or _PLAIN_TURN.match(first)
     if match:
@@ -111,13 +111,13 @@ def without_speaker(text: str, speaker: str = "") -> str:
 
 
 def pieces_of(text: str, chunking: Chunking) -> list[str]:
-    """A turn's words cut to size, at the ends of lines."""
+    """Cut a turn's words to size, at line ends."""
     lines = [_Line(number, line, "", False) for number, line in enumerate(text.split("\n"), 1)]
     return ["\n".join(line.text for line in piece).strip() for piece in _cut(lines, chunking)]
 
 
 def _headed(text: str) -> Iterator[_Line]:
-    """Every line with the path of headings above it; a heading in a code block is none."""
+    """Yield every line with the path of headings above it; headings in code blocks do not count."""
     path: list[tuple[int, str]] = []
     fenced = False
     for number, raw in enumerate(text.split("\n"), 1):
@@ -150,7 +150,7 @@ def _chunk(lines: Sequence[_Line], kind: str, day: str, speaker: str = "") -> Pa
 
 
 def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Passage]:
-    """One chunk an entry of a daily log, with the indented lines under it."""
+    """Return one chunk per entry of a daily log, with the indented lines under it."""
     groups: list[list[_Line]] = []
     fenced = False
     for line in lines:
@@ -164,7 +164,7 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Pas
     found = []
     for group in groups:
         if not any(line.text.strip() and not line.opens for line in group):
-            continue  # a bare heading is in the heading path of what follows
+            continue  # a bare heading is part of the heading path below it
         entry = log.parse_line(group[0].text)
         entry = entry or LogLine(0, "")
         found += [
@@ -180,13 +180,13 @@ def _log_lines(lines: Sequence[_Line], day: str, chunking: Chunking) -> list[Pas
 
 
 def _by(chunk: Passage, relative: str) -> Passage:
-    """A line of a shared chat's log is the chat's, whatever it says itself."""
+    """Attribute a line in a shared chat's log to the chat, whatever the line claims."""
     shared = relative.startswith(f"{SHARED_LOGS}/") and chunk.origin not in FOREIGN
     return replace(chunk, origin="shared") if shared else chunk
 
 
 def _archived(chunk: Passage) -> Passage:
-    """A line of an archive has the day of the heading it stands under."""
+    """Date a line of an archive by the heading above it."""
     found = _DAY.findall(chunk.heading)
     return replace(chunk, day=found[-1] if found else "")
 
@@ -199,7 +199,7 @@ def _starts_entry(text: str) -> bool:
 
 
 def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
-    """Speaker and lines of each turn; empty when it is no conversation. What comes first has no speaker."""
+    """Return speaker and lines of each turn; empty if it is no conversation. Leading lines have no speaker."""
     speakers = _speakers(lines)
     if not speakers:
         return []
@@ -218,7 +218,7 @@ def _turns(lines: Sequence[_Line]) -> list[tuple[str, list[_Line]]]:
 
 
 def _is_header(turn: tuple[str, list[_Line]]) -> bool:
-    """Whether lines before the first turn are nothing but what an archive says of itself."""
+    """Return whether the lines before the first turn are only the header of an archive."""
     speaker, lines = turn
     return not speaker and all(
         line.opens or not line.text.strip() or ARCHIVE_FIELD.match(line.text) for line in lines
@@ -226,8 +226,8 @@ def _is_header(turn: tuple[str, list[_Line]]) -> bool:
 
 
 def _speakers(lines: Sequence[_Line]) -> list[str]:
-    """For each line the speaker whose turn it opens, or nothing; the first way of marking that fits."""
-    # In a file with marks of our own archives nothing else opens a turn.
+    """Return for each line the speaker whose turn it opens, or nothing, by the first turn format that fits."""
+    # In a file with the marks of our own archives nothing else opens a turn.
     archived = [TURN_MARK.match(line.text) for line in lines]
     if any(
         match and match["speaker"] == "User" for match in archived
@@ -257,7 +257,7 @@ def _turn_chunks(
 
 
 def _told_apart(speaker: str, lines: Sequence[_Line]) -> Iterator[tuple[bool, _Line]]:
-    """The lines of a turn, each with whether the user only quotes it; an empty one goes with the line before it."""
+    """Yield the lines of a turn, each with whether the user only quotes it; empty lines follow the line before them."""
     if speaker != "User" or len(lines) == 1:
         yield from ((False, line) for line in lines)
         return
@@ -275,7 +275,7 @@ def _told_apart(speaker: str, lines: Sequence[_Line]) -> Iterator[tuple[bool, _L
 
 
 def _sections(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    """Runs of lines under one heading; headings without text join what follows."""
+    """Yield runs of lines under one heading; headings without text are joined to what follows."""
     section: list[_Line] = []
     for line in lines:
         if line.opens and any(other.text.strip() and not other.opens for other in section):
@@ -287,7 +287,7 @@ def _sections(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
 
 
 def _statements(section: Sequence[_Line], day: str, chunking: Chunking) -> Iterator[Passage]:
-    """The items, rows and prose of a section; a list and a table stand under the words that introduce them."""
+    """Yield the items, rows and prose of a section; lists and tables have their introduction as context."""
     under = ""
     for kind, block in _blocks(section):
         for part in _cut(block, chunking):
@@ -309,7 +309,7 @@ def _statement(lines: Sequence[_Line], kind: str, day: str, under: str) -> Passa
 
 
 def _blocks(section: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
-    """The lines of a section as prose (`section`) and as items of lists and tables (`item`)."""
+    """Yield the lines of a section as prose (`section`) and as items of lists and tables (`item`)."""
     block: list[_Line] = []
     kind, fenced = "section", False
     for before, line in zip([None, *section], section, strict=False):
@@ -320,7 +320,7 @@ def _blocks(section: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
         if starts or ends:
             if any(other.text.strip() and not other.opens for other in block):
                 yield kind, block
-            block = []  # a heading alone is in the path of what follows
+            block = []  # a heading alone is part of the path below it
             kind = "item" if starts else "section"
         block.append(line)
     if any(line.text.strip() for line in block):
@@ -328,22 +328,22 @@ def _blocks(section: Sequence[_Line]) -> Iterator[tuple[str, list[_Line]]]:
 
 
 def _starts_item(text: str, before: str) -> bool:
-    """Whether a line begins an item of a list or a row of a table; the first row stays with the table's head."""
+    """Return whether a line begins a list item or table row; the first row stays with the table's head."""
     if not _ROW.match(text):
         return bool(_ITEM.match(text))
     return not _RULE.match(text) and not (_ROW.match(before) and _RULE.match(before))
 
 
 def _goes_on(text: str, before: str) -> bool:
-    """Whether a line belongs to the item before it: it is empty, indented, or follows without a gap."""
+    """Return whether a line continues the item before it: it is empty, indented, or follows without a gap."""
     return not text.strip() or text[:1].isspace() or bool(before.strip())
 
 
 def _cut(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
-    """Pieces of at most the chunk size that overlap; a single line is never split."""
+    """Yield overlapping pieces of at most the chunk size; a single line is never split."""
     piece: list[_Line] = []
     cost = 0
-    if sum(bound(line.text) + 1 for line in lines) <= chunking.size:  # most do fit, and need no estimate
+    if sum(bound(line.text) + 1 for line in lines) <= chunking.size:  # most fit, and need no estimate
         piece, lines = list(itertools.dropwhile(lambda line: not line.text.strip(), lines)), ()
     for line in lines:
         if not piece and not line.text.strip():
@@ -360,7 +360,7 @@ def _cut(lines: Sequence[_Line], chunking: Chunking) -> Iterator[list[_Line]]:
 
 
 def _tail(piece: Sequence[_Line], room: int) -> list[_Line]:
-    """The last lines that fit into the overlap."""
+    """Return the last lines that fit into the overlap."""
     tail: list[_Line] = []
     for line in reversed(piece):
         room -= estimate(line.text) + 1

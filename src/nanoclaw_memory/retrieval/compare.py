@@ -1,4 +1,6 @@
-"""Embedders compared on a person's own notes: which finds a chunk by what is left of one sentence of it; their cost."""
+"""Compare embedders on a person's own notes: which finds a chunk by a vague form of one of its sentences, at which
+cost.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class _Pair(msgspec.Struct, frozen=True):
 
 
 def compare(index: Index, texts: int) -> list[Compared]:
-    """Words alone, each configured embedder alone, and both fused."""
+    """Compare keyword search, each configured embedder, and both fused."""
     pairs = _pairs(index, texts)
     if len(pairs) < FEWEST:
         raise InvalidValue(
@@ -57,7 +59,7 @@ def compare(index: Index, texts: int) -> list[Compared]:
 
 
 def _pairs(index: Index, wanted: int) -> list[_Pair]:
-    """Passages spread over the index, each with a vague form of its sentence that says most."""
+    """Return passages from all over the index, each with a vague form of its most telling sentence."""
     chosen: list[tuple[str, str]] = []
     rows = index.passages.database.rows("SELECT text FROM passages ORDER BY id * 2654435761 % 4294967296")
     for (text,) in rows:
@@ -69,7 +71,7 @@ def _pairs(index: Index, wanted: int) -> list[_Pair]:
 
 
 def _vague(sentence: str, common: Counter[str]) -> str:
-    """The sentence without the rarer half of its words: as somebody asks who forgot how it was put."""
+    """Return the sentence without the rarer half of its words: as somebody asks who forgot the wording."""
     telling = sorted(set(content_words(sentence)), key=lambda word: (common[word], word))
     dropped = set(telling[: len(telling) // 2])
     return " ".join(word for word in words(sentence) if word not in dropped)
@@ -119,7 +121,7 @@ def _measured(name: str, pairs: Sequence[_Pair], scores: Scores) -> Compared:
 
 
 def cost(index: Index, settings: EmbeddingsSettings, most: int | None) -> EmbeddingCost:
-    """What it would cost to embed `most` texts of the index, or all; counted on a sample, nothing is called."""
+    """Return what embedding `most` texts of the index, or all, would cost; estimated on a sample without a call."""
     database = index.passages.database
     ((count, chars),) = database.query("SELECT count(*), coalesce(sum(length(text)), 0) FROM passages")
     texts = min(count, most or count)

@@ -1,8 +1,9 @@
-"""What binds a person (a diet, an allergy, a wheelchair, a fear, a day off) where a message asks for what it bears on.
+"""Find a person's constraints (a diet, an allergy, a wheelchair, a fear, a day off) that a message's request
+touches.
 
-For six subjects two linear heads read vectors of multilingual-e5-small: what asks for something of the subject, and
-what states that somebody cannot or may not do it. The second is searched like a question: its weights are a direction
-in which statements lie. `training/constraints.py` learns both; `constraints.json` has them.
+For six subjects two linear heads read vectors of multilingual-e5-small: one recognises a request on the subject, the
+other a statement that somebody cannot or may not do something. The second is used as a search vector: its weights are
+the direction in which such statements lie. `training/constraints.py` trains both; `constraints.json` contains them.
 """
 
 from __future__ import annotations
@@ -20,32 +21,34 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("constraints.json")
 MOST, SCALE = 40.0, 127  # the largest weight, and its code
-ASKED, STATED = 0.4, 0.45  # probabilities from which a message asks, and a passage binds
-EACH = 12  # passages of a subject that are looked at
+ASKED, STATED = 0.4, 0.45  # minimal probabilities of a request and of a constraint
+EACH = 12  # passages of a subject that are scored
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Weights in one byte each."""
+    """The weights of a linear head in one byte each."""
 
     weights: bytes
     shift: float
 
 
 class BindingSubject(msgspec.Struct, frozen=True):
-    """What a constraint may be about."""
+    """A subject of constraints."""
 
     stated: Head
     asked: Head
 
 
 def binding(vector: Floats, nearest: Callable[[Floats, int], list[tuple[int, float]]]) -> dict[int, float]:
-    """The passages that bind the one who asks, each with its probability; none where nothing of the kind is asked."""
+    """Return the constraints on what a vector asks for, with their probabilities; none if it asks for nothing of the
+    kind.
+    """
     found: dict[int, float] = {}
     for subject in _subjects().values():
         if _probability(float(_direction(subject.asked.weights) @ vector) + subject.asked.shift) < ASKED:
             continue
         direction = _direction(subject.stated.weights)
-        length = float((direction @ direction) ** 0.5)  # a database may search by angles alone
+        length = float((direction @ direction) ** 0.5)  # a database may search by angle only
         for passage, cosine in nearest(direction / length, EACH):
             sure = _probability(cosine * length + subject.stated.shift)
             if sure >= STATED:

@@ -1,4 +1,4 @@
-"""Domain documents: named collections of Markdown, text, HTML and PDF, each in a database of its own."""
+"""Domain documents: named collections of Markdown, text, HTML and PDF, each in its own database."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Corpora(msgspec.Struct, frozen=True):
     is_of_others: Callable[[Path], bool] = lambda path: False
 
     def names(self) -> list[str]:
-        """All corpora, in order."""
+        """Return the names of all corpora, in order."""
         return sorted(path.stem for path in self.folder.glob("*.db")) if self.folder.is_dir() else []
 
     def add(self, name: str, paths: Sequence[Path]) -> Indexed:
-        """Make a corpus, or add to one; the documents stay where they are."""
+        """Create a corpus, or add to one; the documents stay where they are."""
         if name == "all":
             raise InvalidValue("a corpus cannot be called 'all'", "--corpus all means every one of them")
         check_slug(name)
@@ -72,7 +72,7 @@ class Corpora(msgspec.Struct, frozen=True):
         return self.index(name).run()
 
     def all(self) -> tuple[Corpus, ...]:
-        """Name, sources and size of each."""
+        """Return name, sources and size of each corpus."""
         found = []
         for name in self.names():
             try:
@@ -87,13 +87,13 @@ class Corpora(msgspec.Struct, frozen=True):
         return Corpus(name, tuple(self._sources(chunks)), files, count, chunks.skipped())
 
     def reindex(self, name: str = "", rebuild: bool = False) -> Indexed:
-        """Bring one corpus, or all, up to date with its documents."""
+        """Update one corpus, or all, from its documents."""
         chosen = [self._known(name)] if name else self.names()
         runs, damaged = [], []
         for one in chosen:
             try:
                 runs.append(self.index(one).run(rebuild))
-            except CorruptDatabase as error:  # its sources are lost with it; the others need not wait
+            except CorruptDatabase as error:  # its sources are lost with it; the others are still updated
                 if name:
                     raise
                 damaged.append(f"corpus {one}: {error.message}; {error.hint}")
@@ -111,7 +111,7 @@ class Corpora(msgspec.Struct, frozen=True):
         )
 
     def remove(self, name: str) -> None:
-        """Forget a corpus; its documents are not touched."""
+        """Remove a corpus; its documents are not touched."""
         self._known(name)
         database = self.opened.pop(name, None)
         if database:
@@ -120,7 +120,7 @@ class Corpora(msgspec.Struct, frozen=True):
             path.unlink(missing_ok=True)
 
     def index(self, name: str) -> Index:
-        """The index of a corpus that exists."""
+        """Return the index of an existing corpus."""
         chunks = self._chunks(name)
         return Index(
             chunks,
@@ -134,7 +134,9 @@ class Corpora(msgspec.Struct, frozen=True):
         )
 
     def _documents(self, chunks: Passages) -> Iterator[tuple[str, Path]]:
-        """The documents of a corpus; what a link or a folder above the home would add of others is left out."""
+        """Yield the documents of a corpus, without those of others reached through a link or a folder above the
+        home.
+        """
         found = documents(Path(source) for source in self._sources(chunks))
         return ((name, path) for name, path in found if not self.is_of_others(path))
 
@@ -155,7 +157,7 @@ class Corpora(msgspec.Struct, frozen=True):
 
 
 def documents(sources: Iterator[Path]) -> Iterator[tuple[str, Path]]:
-    """Every document below the sources, by its full path; links to folders are not followed."""
+    """Yield every document below the sources with its full path; links to folders are not followed."""
     for source in sources:
         if source.is_file():
             yield str(source), source
@@ -169,7 +171,7 @@ def documents(sources: Iterator[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def read_document(path: Path) -> str:
-    """A document's text, in Markdown where it has headings or pages."""
+    """Return a document's text, as Markdown if it has headings or pages."""
     suffix = path.suffix.lower()
     if suffix == ".pdf":
         return read_pdf(path)
@@ -178,13 +180,13 @@ def read_document(path: Path) -> str:
 
 
 def read_pdf(path: Path) -> str:
-    """The text layer of a PDF, a heading for each page."""
+    """Return the text layer of a PDF with a heading per page."""
     import logging
 
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it reports each odd object of a file
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # it logs each irregular object of a file
     size = path.stat().st_size
     if size > MAX_PDF_BYTES:
         raise FileProblem(f"{path.name} has {size:,} bytes, over the limit of {MAX_PDF_BYTES:,}", "split it")
@@ -201,7 +203,7 @@ def read_pdf(path: Path) -> str:
 
 
 def html_text(text: str) -> str:
-    """What a reader of the page sees, a line a block, headings as Markdown."""
+    """Return the visible text of a page, a line per block, headings as Markdown."""
     parser = _HtmlPage()
     parser.feed(text)
     parser.close()
@@ -210,7 +212,7 @@ def html_text(text: str) -> str:
 
 
 class _HtmlPage(HTMLParser):
-    """Collects the visible text."""
+    """Collect the visible text of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

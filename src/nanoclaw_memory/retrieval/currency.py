@@ -1,4 +1,4 @@
-"""Currency: outdated statements, which a later one supersedes or follows on one subject; found when they come in."""
+"""Currency: find older statements that a later one supersedes or follows on the same subject, as they come in."""
 
 from __future__ import annotations
 
@@ -43,49 +43,50 @@ from nanoclaw_memory.store.passages import Passages
 from nanoclaw_memory.text import stem, words
 
 AT_ONCE = 12  # statements and answers compared on the way to a search
-COMMON = 40  # statements with a word from which on it says nothing about their subject
-ALONE = 4  # statements with a name up to which the name alone is their subject
-SURE = 0.5  # how sure it is that two statements on one subject stand for each other
-NEAR = 0.1  # the same of two that share fewer words: the newer has to say what it changes
-MENTIONED = 0.2  # the same of two that share a name which neither is about: it may be what is asked about
-NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
-TOGETHER = 6  # statements that contain the same words up to which these are one subject
-RARE = 1.5  # how rare words have to be together, in words that occur once
-RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
-SHARE = 0.3  # of the words of the shorter statement, by rarity
-NEAREST = 16  # statements with which one is compared
-LONGEST_CHAIN = 3  # statements that overtook each other which are followed to the newest
-SHORT_ANSWER = 200  # characters of an answer that says, with its question, one thing
-_COMPARED = "cursor:compared"  # among those that go when everything is read anew
+COMMON = 40  # a word in more statements says nothing about their subject
+ALONE = 4  # a name in at most so many statements is their subject by itself
+SURE = 0.5  # minimal certainty that two statements are on one subject
+NEAR = 0.1  # the same if they share fewer words: the newer must name what it changes
+MENTIONED = 0.2  # certainty if they share a name that neither is about: it may be what is asked about
+NAMED = 0.4  # certainty if they share only a name: they may be about anything connected with it
+TOGETHER = 6  # words in at most so many statements together are one subject
+RARE = 1.5  # minimal rarity of shared words, in units of a word that occurs once
+RARE_OF_CHANGE = 1.0  # the same for a statement that names what it changed
+SHARE = 0.3  # minimal share of the shorter statement's words, by rarity
+NEAREST = 16  # statements that one is compared with
+LONGEST_CHAIN = 3  # superseding statements followed to the newest one
+SHORT_ANSWER = 200  # longer answers are not a single statement with their question
+_COMPARED = "cursor:compared"  # named like the cursors that a full rebuild removes
 
 
 # ---- when passages come in ----
 
 
 class Currency:
-    """Compares what is new in one index with what was said before about the same subject."""
+    """Compare new passages of one index with earlier ones about the same subject."""
 
     def __init__(self, passages: Passages, today: Callable[[], date] = date.today) -> None:
         self._passages = passages
         self.today = today
-        self._common: set[str] = set()  # words that were found in too many statements; few become rare again
+        self._common: set[str] = set()  # words found in too many statements; few become rare again
         self.table = CurrencyTable(passages.database)
 
     def said(self, stored: StoredPassage) -> str:
-        """The day on which it was said; empty for a day to come, which a wrong clock made."""
-        # Where the person is it may be tomorrow.
+        """Return the day on which it was said; empty for a day in the future, which a wrong clock produced."""
+        # It may already be tomorrow in the person's time zone.
         said = stored.passage.said
-        return said if said <= (self.today() + timedelta(days=1)).isoformat() else ""
+        return said if not said or said <= (self.today() + timedelta(days=1)).isoformat() else ""
 
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
-        """Whether one statement was surely made after the other; of the same day their moments tell, or a log's lines.
+        """Return whether one statement was certainly made after the other; on one day, times or log positions
+        decide.
 
-        A question or a request states nothing, unless it has another value. Against a day to come the order of reading
-        tells.
+        A question or request states nothing unless it has another value. Against a future day the reading order
+        decides.
         """
         if not statement_of(one) and not gives_another_value(other, one):
             return False
-        if self._stood_there(one):
+        if one.passage.stood:
             return False
         ahead = bool(one.passage.said) and not self.said(one)
         if ahead != (bool(other.passage.said) and not self.said(other)):
@@ -96,23 +97,14 @@ class Currency:
             return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
 
-    def _stood_there(self, one: StoredPassage) -> bool:
-        """Whether it is a line without a day of a page that had it when first read: it may be older than anything."""
-        if one.passage.day or not one.passage.seen:
-            return False
-        first = self._passages.search.unchanged(
-            ("first read", one.document_id), self._passages.first_read, one.document_id
-        )
-        return one.passage.seen <= first
-
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
-        """The passages of these ids."""
+        """Return the passages with these ids."""
         return self._passages.search.load(ids)
 
     def of(self, older: Collection[int], visible: Selection | None = None) -> list[Overtaken]:
-        """What overtakes these passages, of what a selection lets in; known by comparison, or compared now.
+        """Return what supersedes these passages, among visible ones; compare those not compared before.
 
-        A short answer is overtaken with the message that it answers.
+        A short answer is superseded together with the message that it answers.
         """
         answered = self._answered(older)
         statements = {*older, *answered.values()}
@@ -132,7 +124,7 @@ class Currency:
         return [row for row in self._with_news(of_answers, known) if row.kind != BOTH]
 
     def _corrected(self, answers: Iterable[int]) -> list[Overtaken]:
-        """Rows of answers of which the person said in their next message that they are wrong."""
+        """Return rows for answers that the person's next message calls wrong."""
         following = self.table.following(answers)
         asked = self.load({number for pair in following.items() for number in pair})
         return [
@@ -142,7 +134,7 @@ class Currency:
         ]
 
     def _with_news(self, of_answers: Sequence[Overtaken], known: Sequence[Overtaken]) -> list[Overtaken]:
-        """All rows, without those of answers that say themselves what the newer statement does."""
+        """Return all rows without those of answers that contain the newer statement themselves."""
         stored = self.load({number for row in of_answers for number in (row.older, row.newer)})
         return [
             *known,
@@ -150,7 +142,7 @@ class Currency:
         ]
 
     def _compare(self, older: Iterable[int], total: int) -> list[Overtaken]:
-        """What overtakes these passages, whether or not the later statement was compared when it came in."""
+        """Return what supersedes these passages, whether or not the later statement was compared before."""
         statements = [one for one in self.load(older).values() if is_statement(one.passage)]
         today, unchanged = self.today(), self._passages.search.unchanged
         found = (
@@ -171,9 +163,10 @@ class Currency:
     def newest(
         self, rows: Sequence[Overtaken], visible: Selection | None = None
     ) -> dict[int, tuple[Overtaken, StoredPassage]]:
-        """Of each older passage the surest row, and the newest statement that is sure to be on its subject.
+        """Return for each older passage the surest row, and the newest statement that is certainly on its subject.
 
-        Where that one was overtaken itself, what overtook it counts, if it shares a telling word with the older.
+        If that statement is itself superseded, its successor counts, provided it shares a telling word with the
+        older.
         """
         chosen = self._newest(rows)
         for _ in range(LONGEST_CHAIN):
@@ -211,7 +204,7 @@ class Currency:
         return chosen
 
     def refresh(self, most: int = AT_ONCE) -> int:
-        """Compare statements that were not compared yet, at most so many; returns how many."""
+        """Compare at most so many statements that were not compared yet; return how many."""
         last, total = self._compared(), self._passages.last_id()
         if last >= total:
             return 0
@@ -225,18 +218,18 @@ class Currency:
         return len(waiting)
 
     def _compared(self) -> int:
-        """The passage up to which all statements were compared."""
+        """Return the passage up to which all statements were compared."""
         return int(self._passages.meta(_COMPARED) or 0)
 
     def _overtaken_by(self, own: StoredPassage, total: int) -> list[Overtaken]:
-        """The rows that a statement makes with others about the same subject, older or newer."""
+        """Return the rows that relate a statement to others about the same subject, older or newer."""
         if own.passage.speaker == "Agent" and not any(map(str.isdigit, own.passage.text)):
             return []
         question = self.question_of(own)
         text = f"{body_of(question.passage)}\n{body_of(own.passage)}" if question else body_of(own.passage)
         subject = self._subject(text, total, words(own.passage.project))
         near = set(subject.nearest(own.id))
-        connected = near | self._connected(statement_of(own), subject) - {own.id}
+        connected = near | self._connected_by_change(statement_of(own), subject) - {own.id}
         if question:
             return self._answered_anew(own, question, connected)
         rows: list[Overtaken] = []
@@ -244,7 +237,7 @@ class Currency:
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
             if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
                 continue
-            if own.passage.speaker == "Agent":  # it reports what it changed, and is outdated with its message
+            if own.passage.speaker == "Agent":  # it reports its change, and becomes outdated with its message
                 rows += overtaken(older, own, SURE) if newer is own and changes_measure(older, own) else ()
                 continue
             other_value = partial(gives_another_value, older, newer)
@@ -255,7 +248,7 @@ class Currency:
         return rows
 
     def question_of(self, own: StoredPassage) -> StoredPassage | None:
-        """The question before a message that says of what it asked about that this changed, without naming it."""
+        """Return the question before a message that changes its subject without naming it."""
         said = own.passage
         if not (said.kind == "turn" and said.speaker == "User" and said.number and goes_on(said.text)):
             return None
@@ -266,7 +259,9 @@ class Currency:
     def _answered_anew(
         self, own: StoredPassage, question: StoredPassage, near: Iterable[int]
     ) -> list[Overtaken]:
-        """The rows of such a message: with what the question was answered, and other values of what it asked about."""
+        """Return the rows of such a message: with earlier answers to the question, and with other values of its
+        subject.
+        """
         rows = [Overtaken(question.id, own.id, EARLIER, "what the question before asked about", SURE)]
         asked = set(subject_words(body_of(question.passage)))
         for older in self.load(near).values():
@@ -276,8 +271,8 @@ class Currency:
                 rows += overtaken(older, own, SURE)
         return rows
 
-    def _connected(self, text: str, subject: _Subject) -> set[int]:
-        """Statements with what one says was changed; and those not compared yet that may say so of what it tells."""
+    def _connected_by_change(self, text: str, subject: _Subject) -> set[int]:
+        """Return statements connected by what one changes, including uncompared ones that may change it."""
         changed, told = changed_stems(text) | old_value_stems(text), told_stems(text)
         compared = self._compared()
         found = set[int]()
@@ -289,7 +284,7 @@ class Currency:
         return found
 
     def together(self, question: str, found: Iterable[StoredPassage]) -> list[tuple[int, int]]:
-        """Pairs of statements that share several words of a question, which few others have: what it asks about.
+        """Return pairs of statements that share several rare words of a question, and so its subject.
 
         A short answer has the words of the message that it answers.
         """
@@ -316,18 +311,18 @@ class Currency:
         return pairs
 
     def _subject(self, text: str, total: int, project: Collection[str]) -> _Subject:
-        """What a statement is about; in a project its name tells nothing."""
+        """Return the subject of a statement; within a project the project's name does not count."""
         names = {word: is_name for word, is_name in subject_words(text).items() if word not in project}
         return _Subject(names, self._having(names), total)
 
     def _answered(self, answers: Iterable[int]) -> dict[int, int]:
-        """Of short answers the first passage of the message that each answers."""
+        """Return for short answers the first passage of the message that each answers."""
         ids = tuple(answers)
         find = self.table.answered
         return self._passages.search.unchanged(("answered", ids), find, ids, SHORT_ANSWER)
 
     def _having(self, telling: Iterable[str]) -> dict[str, set[int]]:
-        """The statements that contain each of these words; without the words that too many contain."""
+        """Return the statements that contain each of these words, without words that too many contain."""
         found: dict[str, set[int]] = {}
         unchanged, find = self._passages.search.unchanged, self.table.statements_with
         for word in telling:
@@ -341,7 +336,7 @@ class Currency:
 
 
 def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> list[Overtaken]:
-    """The rows of two statements that share what they are about so surely."""
+    """Return the rows of two statements that share their subject with this certainty."""
     if sure == NEAR:
         changed = changes_measure(older, newer)
     elif states_of(newer, older, sure == NAMED):
@@ -363,7 +358,7 @@ class _Subject(msgspec.Struct, frozen=True):
     total: int
 
     def nearest(self, number: int) -> list[int]:
-        """Statements that share a rare name with it, or rare words that few have; most in common first."""
+        """Return statements that share a rare name or several rare words with it, most in common first."""
         shared: defaultdict[int, list[str]] = defaultdict(list)
         for word, ids in self.found.items():
             for other in ids:
@@ -377,10 +372,10 @@ class _Subject(msgspec.Struct, frozen=True):
         return sorted(weights, key=lambda other: (-weights[other], -other))[:NEAREST]
 
     def sure_of(self, text: str, other: StoredPassage) -> float:
-        """How sure it is that one of the nearest is about the same; 0 where it is not.
+        """Return how certain it is that one of the nearest is on the same subject; 0 if it is not.
 
-        By a name in both, or by enough of the words of the shorter statement; titles before a name (Dr., Frau) are
-        part of it. A usual word is no name, though a word of another language looks like it.
+        The criteria are a common name, or enough words of the shorter statement; titles before a name (Dr., Frau) are
+        part of it. A common word is no name, though a word of another language may look like one.
         """
         own, before = subject_words(body_of(other.passage)), words(body_of(other.passage))
         usual = {stem(word) for word, is_name in own.items() if not is_name}
@@ -398,10 +393,12 @@ class _Subject(msgspec.Struct, frozen=True):
         return any(self.names[word] and len(self.found[word]) <= ALONE for word in shared)
 
     def _share_rare(self, shared: Sequence[str], rare: float) -> bool:
-        return self._weight(shared) >= rare * self._rarity(0) and self._together(shared) <= TOGETHER
+        return (
+            self._weight(shared) >= rare * self._rarity(0) and self._statements_with_all(shared) <= TOGETHER
+        )
 
-    def _together(self, shared: Sequence[str]) -> int:
-        """How many statements contain all of these words."""
+    def _statements_with_all(self, shared: Sequence[str]) -> int:
+        """Return how many statements contain all of these words."""
         return len(set.intersection(*(self.found[word] for word in shared)))
 
     def _weight(self, chosen: Iterable[str]) -> float:

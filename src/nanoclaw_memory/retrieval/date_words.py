@@ -1,4 +1,4 @@
-"""The words that name days in English and German, and those that ask for nothing but what was said or done."""
+"""The English and German words for days and periods, and those of questions that only ask what was said or done."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS
 
 
 class Lexeme(msgspec.Struct, frozen=True):
-    """A word of time: its kind (empty for other words), its name, and what it counts."""
+    """A word of time: its kind (empty for other words), its name, and its number."""
 
     kind: str
     name: str
     value: int = 0
 
 
-# By kind: each group is a name, what it counts, and other words and forms for the same. Months and weekdays are
-# counted in their order. Plural weekdays are left out: what is done "on Mondays" happens on no day.
+# By kind; each group is a name, its number, and synonyms and forms. Months and weekdays are numbered in order. Plural
+# weekdays are left out: what is done "on Mondays" happens on no particular day.
 _MONTHS = (
     "january januar jan jaenner, february februar feb, march maerz mar, april apr, may mai, june juni jun,"
     " july juli jul, august aug, september sept sep, october oktober oct okt, november nov, december dezember dec dez"
@@ -110,7 +110,7 @@ _OTHERS: dict[str, tuple[tuple[int, str], ...]] = {
 }
 _ADJECTIVES = frozenset(f"{_LAST} vorletzt dies naechst kommend erst ein einig mehrer halb".split())
 _ENDINGS = ("e", "en", "em", "er", "es")
-# What stands before a month, a season or a weekday: "may" and "fall" alone are no time.
+# Words before a month, a season or a weekday: "may" and "fall" alone are no time.
 MARKERS = frozenset(
     "of on during since last past this by over until from between before after vor at ab".split()
 )
@@ -149,9 +149,9 @@ _WITHOUT_CONTENT = STOP_WORDS.union(
 
 
 def asks_what_was_said(text: str, past: bool, names: frozenset[str] = frozenset()) -> bool:
-    """Whether a question asks for nothing but what was said or done; `names` are of those who spoke.
+    """Return whether a question asks only what was said or done; `names` are the speakers.
 
-    One about today has to be in the past tense: "what do we do today" asks for no talk.
+    A question about today must be in the past tense: "what do we do today" asks for no conversation.
     """
     asked = [_folded(word) for word in text.split()]
     told = any(word in _TOLD for word in asked) or (
@@ -162,14 +162,16 @@ def asks_what_was_said(text: str, past: bool, names: frozenset[str] = frozenset(
 
 
 def asks_where_we_were(text: str) -> bool:
-    """Whether a question asks what the last talk was about, and names no day: "what were we talking about?"."""
+    """Return whether a question asks for the subject of the last talk and names no day: "what were we talking
+    about?".
+    """
     asked = {_folded(word) for word in text.split()}
     spoken = asked & _TALK and asked & _TOGETHER and asked & (_PAST | _TOLD)
     return bool(spoken) and asked <= _TOLD | _TELL | _TALK | _WITHOUT_CONTENT
 
 
 def lexeme(text: str) -> Lexeme:
-    """What a word means, whatever its case, written with ä or ae; a number counts itself."""
+    """Return the meaning of a word, regardless of case and of ä or ae; a number stands for itself."""
     if text.isdecimal() and len(text) <= 4:
         return Lexeme("number", text, int(text))
     folded = _folded(text)
@@ -199,7 +201,7 @@ def _lexicon() -> dict[str, Lexeme]:
 
 
 def split_compound(text: str) -> list[int]:
-    """Where a word such as "Freitagabend" has to be cut to be read as two; empty for other words."""
+    """Return where a word such as "Freitagabend" splits into two; empty for other words."""
     folded = _folded(text)
     if len(folded) < 10 or folded in LEXICON:
         return []

@@ -1,4 +1,4 @@
-"""The days that a question asks about, in English and German, and what else it asks."""
+"""Read the days that a question asks about, in English and German, and the rest of the question."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _ENDINGS = ("st", "nd", "rd", "th")
 
 
 class When(msgspec.Struct, frozen=True):
-    """When a question asks about, and the words of it that say something else."""
+    """The days that a question asks about, and its other words."""
 
     days: Days | None
     rest: str
     today: date
 
     def only(self, names: frozenset[str] = frozenset()) -> bool:
-        """Whether nothing is asked but what was said or done then; `names` are of those who spoke."""
+        """Return whether it only asks what was said or done then; `names` are the speakers."""
         return self.days is not None and asks_what_was_said(self.rest, self.days.last < self.today, names)
 
     @property
     def latest(self) -> bool:
-        """Whether the last talk is asked for, whenever it was."""
+        """Return whether it asks for the last talk, whenever that was."""
         return self.days is None and asks_where_we_were(self.rest)
 
 
@@ -51,7 +51,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """Days that were read, up to which token; absolute ones need no today."""
+    """Days that were read, and the token after them; absolute days are independent of today."""
 
     days: Days
     end: int
@@ -59,13 +59,13 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def asked(question: str, today: date) -> Days | None:
-    """The days that a question names; None when it names none."""
+    """Return the days that a question names, or None."""
     return when(question, today).days
 
 
-@bounded(256 * 1024)  # several parts of a search ask it
+@bounded(256 * 1024)  # several parts of a search call it
 def when(question: str, today: date) -> When:
-    """The days that a question names, and the rest of it."""
+    """Return the days that a question names, and the rest of it."""
     tokens = list(_tokens(question))
     reader = _DateReader(tokens, today)
     found, rest = [], []
@@ -90,18 +90,18 @@ def _tokens(question: str) -> Iterator[_Token]:
             yield _Token(part, lexeme(part))
 
 
-_LONGEST_COUNT = 4  # words of "half a couple of"; pasted columns of numbers are none
+_LONGEST_COUNT = 4  # the words of "half a couple of"; pasted columns of numbers are no counts
 
 
 class _DateReader:
-    """Reads days from tokens. Each method reads what begins at a token, or returns None."""
+    """Read days from tokens; each method reads what begins at a token, or returns None."""
 
     def __init__(self, tokens: list[_Token], today: date) -> None:
         self.tokens = tokens
         self.today = today
 
     def read(self, at: int) -> _Read | None:
-        """Days with what stands before them: between, since, before, two weeks before, at the end of."""
+        """Read days with a word before them: between, since, before, two weeks before, at the end of."""
         try:
             readers = (self._between, self._since, self._anchored, self._beside, self._period)
             found = self._first(at, readers)
@@ -128,7 +128,7 @@ class _DateReader:
         return self.tokens[at].word.value
 
     def _skip(self, at: int, *names: str) -> int:
-        """The place after words of these names."""
+        """Return the place after words with these names."""
         while self._name(at) in names:
             at += 1
         return at
@@ -158,7 +158,9 @@ class _DateReader:
         )
 
     def _anchored(self, at: int) -> _Read | None:
-        """Two weeks before 11 August; the Sunday before 25 October: from then to that day, when it was told."""
+        """Read two weeks before 11 August, or the Sunday before 25 October: from then to that day, when it was
+        reported.
+        """
         count, place = self._count(at) or (1.0, self._skip(at, "the", "last", "letzt"))
         known = self._kind(place, "unit", "weekday", "weekend")
         if not known or self._name(place + 1) not in ("before", "vor", "after"):
@@ -172,7 +174,7 @@ class _DateReader:
         return _Read(Days(read.days.first - distance, read.days.last), read.end, absolute=True)
 
     def _beside(self, at: int) -> _Read | None:
-        """Before Christmas, after Easter; "vor zwei Wochen" is a distance."""
+        """Read before Christmas, after Easter; "vor zwei Wochen" is a distance."""
         name = self._name(at)
         if name not in ("before", "vor", "after") or self._ago(at) is not None:
             return None
@@ -186,7 +188,7 @@ class _DateReader:
     # ---- one period ----
 
     def _period(self, at: int, marked: bool = False) -> _Read | None:
-        """A period; `marked` says that a word before it makes a month of "May" and a season of "fall"."""
+        """Read a period; `marked` means that the word before it makes "May" a month and "fall" a season."""
         marked = marked or self._name(at - 1) in MARKERS
 
         def named(place: int) -> _Read | None:
@@ -211,7 +213,7 @@ class _DateReader:
         )
 
     def _written(self, at: int) -> _Read | None:
-        """2026-01-05, 5.1.2026, 5.1., 1/15/2026 where only one order is possible."""
+        """Read 2026-01-05, 5.1.2026, 5.1., or 1/15/2026 where only one order is possible."""
         text = self.tokens[at].text if at < len(self.tokens) else ""
         parts = [int(part) for part in _NO_DIGIT.split(text) if part]
         if "-" in text:
@@ -226,7 +228,7 @@ class _DateReader:
         return _Read(calendar_days.one(day), at + 1, absolute=True)
 
     def _day_of_month(self, at: int) -> _Read | None:
-        """3 May 2023, the 3rd of May, May 3rd, 2023."""
+        """Read 3 May 2023, the 3rd of May, May 3rd, 2023."""
         if day := self._ordinal(at):
             number, place = day
             place = self._skip(place, "of")
@@ -242,14 +244,14 @@ class _DateReader:
         return _Read(calendar_days.one(found), end + (year is not None), absolute=True)
 
     def _ordinal(self, at: int) -> tuple[int, int] | None:
-        """A day's number with its ending, and the place after it."""
+        """Read a day's number with its ending; return it and the place after it."""
         text = self.tokens[at].text if at < len(self.tokens) else ""
         if not text.isdecimal() or not 1 <= int(text) <= 31:
             return None
         return int(text), at + 1 + (at + 1 < len(self.tokens) and self.tokens[at + 1].text in _ENDINGS)
 
     def _part_of(self, at: int) -> _Read | None:
-        """The end of January, early last week, the first week of March, the first half of 2022."""
+        """Read the end of January, early last week, the first week of March, the first half of 2022."""
         start = self._skip(at, "the")
         place, length = start + 1, 0
         if self._kind(place, "unit"):
@@ -259,7 +261,8 @@ class _DateReader:
         if not self._kind(start, "edge", "last"):
             return None
         end = self._skip(place, "of", "the", "half")
-        if end == place and (length or self._value(start)):  # "last week"; to start this week
+        # "last week"; but "to start this week" is no part
+        if end == place and (length or self._value(start)):
             return None
         whole = self._whole_unit(end) or self._period(end, marked=True)
         if whole is None or whole.days.length < 3:
@@ -269,7 +272,7 @@ class _DateReader:
         return _Read(calendar_days.part(whole.days, self._name(start), length), whole.end, whole.absolute)
 
     def _hours_of(self, at: int) -> _Read | None:
-        """The evening of 7 July."""
+        """Read the evening of 7 July."""
         place = self._skip(at + 1, "of", "the")
         if not self._kind(at, "part") or place == at + 1:
             return None
@@ -280,7 +283,7 @@ class _DateReader:
         return _Read(Days(read.days.first, read.days.last, hours), read.end, read.absolute)
 
     def _whole_unit(self, at: int) -> _Read | None:
-        """The whole of the week, month or year: "Anfang der Woche"."""
+        """Return the whole week, month or year: "Anfang der Woche"."""
         return (
             _Read(calendar_days.unit(self._name(at), 0, self.today, whole=True), at + 1)
             if self._kind(at, "unit")
@@ -288,7 +291,7 @@ class _DateReader:
         )
 
     def _count(self, at: int) -> tuple[float, int] | None:
-        """How many: three, a couple of, half a, einem halben; and the place after it."""
+        """Read a count (three, a couple of, half a, einem halben); return it and the place after it."""
         numbers, place = list[int](), at
         while place - at < _LONGEST_COUNT and (
             self._kind(place, "number") or (numbers and self._name(place) == "of")
@@ -302,7 +305,7 @@ class _DateReader:
         return (most if not halved else most + 0.5 if most > 1 else 0.5), place
 
     def _ago(self, at: int) -> _Read | None:
-        """Two weeks ago, vor einem halben Jahr, a few days ago, 3 months back."""
+        """Read two weeks ago, vor einem halben Jahr, a few days ago, 3 months back."""
         before = self._name(at) == "vor"
         counted = self._count(self._skip(at + before, "etwa") if before else at)
         if counted is None:
@@ -321,7 +324,7 @@ class _DateReader:
         return _Read(Days(day - slack, min(day + slack, self.today)), end)
 
     def _last_few(self, at: int) -> _Read | None:
-        """The last two weeks, in den letzten paar Tagen, the past month."""
+        """Read the last two weeks, in den letzten paar Tagen, the past month."""
         counted = self._count(at + 1) if self._kind(at, "last") else None
         if self._name(at) == "past":
             counted = counted or (1.0, at + 1)
@@ -332,7 +335,7 @@ class _DateReader:
         return _Read(Days(self.today - back, self.today), place + 1)
 
     def _of_last(self, at: int) -> _Read | None:
-        """Last week, this morning, the week before last, last Friday, last weekend, last night, last summer."""
+        """Read last week, this morning, the week before last, last Friday, last weekend, last night, last summer."""
         if not self._kind(at, "last", "this") and not (
             self._kind(at, "unit", "weekend")
             and self._name(at + 1) == "before"
@@ -360,7 +363,7 @@ class _DateReader:
         return None
 
     def _dayword(self, at: int) -> _Read | None:
-        """Today, yesterday evening, the day before yesterday, recently; the weekend that is just over."""
+        """Read today, yesterday evening, the day before yesterday, recently; the weekend just past."""
         name = self._name(at)
         if name == "day" and self._name(at + 1) == "before" and self._name(at + 2) == "yesterday":
             return self._with_part(self.today - 2 * DAY, at + 3)
@@ -377,7 +380,7 @@ class _DateReader:
         return self._with_part(self.today - self._value(at) * DAY, at + 1)
 
     def _weekday(self, at: int) -> _Read | None:
-        """On Friday, Friday evening, Tuesday last week, Freitag vor zwei Wochen."""
+        """Read on Friday, Friday evening, Tuesday last week, Freitag vor zwei Wochen."""
         if not self._kind(at, "weekday"):
             return None
         within = self._of_last(at + 1) or self._ago(at + 1)
@@ -391,7 +394,7 @@ class _DateReader:
         return self._with_part(self.today - timedelta(days=passed), at + 1)
 
     def _with_part(self, day: date, end: int) -> _Read:
-        """A day, or the part of it that is named next."""
+        """Return a day, or the part of it that is named next."""
         if self._kind(end, "part"):
             return _Read(Days(day, day, HOURS[self._name(end)]), end + 1)
         return _Read(calendar_days.one(day), end)
@@ -435,7 +438,7 @@ class _DateReader:
         return _Read(Days(date(year, 1, 1), date(year, 12, 31)), place + 1, absolute=True)
 
     def _bare_day(self, at: int) -> _Read | None:
-        """On the 11th, am 26."""
+        """Read on the 11th, am 26."""
         day = self._ordinal(at)
         if day is None or self._name(self._back_over(at, "the")) != "on":
             return None

@@ -1,4 +1,4 @@
-"""Entries that answer a question, and entries that may say the same as another."""
+"""Search entries: those that answer a question, and those that may say the same as another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ALIKE = 3
 
 
 def entries_of(db: Database, found: Iterable[Candidate], now: datetime) -> dict[int, EntryHit]:
-    """The entries among ranked passages, as they are stored now, by number."""
+    """Return the entries among ranked passages as they are stored now, by number."""
     by_number = {one.stored.passage.number: one for one in found if one.stored.passage.kind == "entry"}
     entries = EntryTable(db).by_number(list(by_number))
     return {
@@ -38,14 +38,14 @@ def _why(candidate: Candidate) -> str:
 
 
 class EntrySearch:
-    """Asks the index for entries alone."""
+    """Search entries only."""
 
     def __init__(self, retrieval: Callable[[], Retrieval], project: str) -> None:
         self._open = retrieval
         self._project = project
 
     def search(self, query: str, wanted: Filter, limit: int, fast: bool) -> EntriesFound:
-        """The best first; `fast` leaves the model alone."""
+        """Return the matching entries, best first; `fast` uses no model."""
         retrieval = self._open()
         retrieval.database("entries").query("SELECT 1 FROM entries LIMIT 1")  # damage is an error here
         now = retrieval.clock.now()
@@ -57,10 +57,10 @@ class EntrySearch:
         return EntriesFound(tuple(hits), tuple(ranking.degraded))
 
     def similar(self, entry_id: str, wanted: Filter) -> tuple[str, ...]:
-        """The ids of entries that the model calls alike.
+        """Return the ids of entries that the model calls alike.
 
-        Only reported, never merged: with the embedded model "prefers tea over coffee" and "prefers coffee over
-        tea" are nearer to each other (.995) than most paraphrases.
+        They are only reported, never merged: with the embedded model "prefers tea over coffee" and "prefers coffee
+        over tea" are nearer to each other (.995) than most paraphrases.
         """
         retrieval = self._open()
         retrieval.refresh(SOURCE, embed=True)
@@ -70,14 +70,14 @@ class EntrySearch:
         return tuple(alike[:MOST_ALIKE])
 
     def superseded(self) -> tuple[str, ...]:
-        """The ids of entries that a later statement supersedes, as far as the index knows."""
+        """Return the ids of entries that a later statement supersedes, as far as the index knows."""
         try:
             return self._open().superseded_entries()
         except StoreError:  # a session starts without the index too
             return ()
 
     def overtaken(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
-        """Which of these entries a later statement overtakes; none where there is no index yet."""
+        """Return which of these entries a later statement supersedes; none if there is no index yet."""
         return self._open().overtaken_entries(ids)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Exchanges that share words with a text, and places where something was said."""
+"""Search exchanges: those that share words with a text, and places where something was said."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SOURCE = ("exchanges",)
 
 
 class ExchangeSearch:
-    """Asks the index for exchanges."""
+    """Search exchanges only."""
 
     def __init__(self, retrieval: Retrieval, exchanges: Exchanges) -> None:
         self._retrieval = retrieval
         self._exchanges = exchanges
 
     def matching(self, text: str, now: datetime, limit: int) -> list[Exchange]:
-        """Exchanges that share words with a text."""
+        """Return exchanges that share words with a text."""
         wanted = self._retrieval.filter(SOURCE, noise=True)
         ranking = self._retrieval.rank(Question(text, limit, now.date(), True, wanted=wanted), gated=False)
         numbers = dict.fromkeys(
@@ -31,7 +31,7 @@ class ExchangeSearch:
         return list(self._exchanges.get(list(numbers)[:limit]).values())
 
     def said(self, query: str, limit: int) -> list[SessionHit]:
-        """Where something was said: exchanges, and lines of archived conversations."""
+        """Search exchanges and lines of archived conversations."""
         wanted = self._retrieval.filter((*SOURCE, "files"), noise=True)
         today = self._retrieval.clock.now().date()
         found = self._retrieval.search(Question(query, 100, today, fast=True, wanted=wanted))

@@ -1,8 +1,9 @@
-"""How probable it is that a passage helps with a message, and that anything does: two linear models, learnt.
+"""The gate: two linear models estimate how probable it is that a passage helps with a message, and that anything
+does.
 
-`training/gate.py` learns the weights from people's notes and prompts; `gate.json` has them, with vectors and without,
-and the centres of one embedder. Texts have much in common with any text, and some have more: a short question, a long
-mail. A vector less the mean of its kind has only what is its own, however large the memory is and whatever is in it.
+`training/gate.py` trains the weights on people's notes and prompts; `gate.json` contains them, with vectors and
+without, and the centres of one embedder. All texts are somewhat similar, and some (a short question, a long mail)
+more than others. Subtracting the mean of its kind from a vector leaves what is specific, for a memory of any size.
 """
 
 from __future__ import annotations
@@ -23,26 +24,23 @@ from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.text import language
 from nanoclaw_memory.types import Passage
 
-OLD = 30  # days that a passage without a date counts as
-NEARLY_ALL = 0.75  # share of a message that names somebody, in one passage, that speaks for itself
-HALF = 0.5  # the same share of a message that asks about the past
-TELLING = 2  # words of a message from which this can be said
+OLD = 30  # age in days of a passage without a date
+NEARLY_ALL = 0.75  # minimal share of a message with a name in one passage that suffices by itself
+HALF = 0.5  # the same for a message that asks about the past
+TELLING = 2  # minimal words of a message for that
 SURE = 0.75
-CONCEIVABLE = (
-    0.1  # probability that a message needs memory, by its words, below which nothing helps: "thank you"
-)
-CONSIDERED = 5  # of the best passages, that say whether anything helps
-ANSWERED = "answered"  # the part of an answer that the same message had
-CENTRED = "centred"  # the part that says how near a passage is beyond what any text is
-NEAR, NEAREST = 0.3, 0.35  # of it, from which a passage, and the best, count more
-LONG = 40  # words of a passage from which more of them do not make an answer likelier
-SHORT_QUESTION = 12  # words
-FEW_PASSAGES, RARE = 3, 0.05  # passages, or a share of them, that name what is asked about
+CONCEIVABLE = 0.1  # below this probability, by its words, a message needs no memory: "thank you"
+CONSIDERED = 5  # number of best passages that decide whether anything helps
+ANSWERED = "answered"  # the feature of an answer to an earlier identical message
+CENTRED = "centred"  # the feature of the similarity that exceeds that of unrelated texts
+NEAR, NEAREST = 0.3, 0.35  # thresholds of that feature, for a passage and for the best one
+LONG = 40  # words of a passage beyond which length does not make an answer likelier
+FEW_PASSAGES, RARE = 3, 0.05  # maximal number, or share, of passages that contain what is asked about
 BEST = 3
 
 
 class Incoming(msgspec.Struct, frozen=True):
-    """A message, and what is known about it before anything is looked at."""
+    """A message, and what is known about it before the search."""
 
     text: str
     today: date
@@ -51,7 +49,7 @@ class Incoming(msgspec.Struct, frozen=True):
 
 
 class Helpful(msgspec.Struct, frozen=True):
-    """A passage with the probability that it helps, and what speaks for it."""
+    """A passage with the probability that it helps, and its features."""
 
     candidate: Candidate
     probability: float
@@ -63,18 +61,18 @@ class Verdict(msgspec.Struct, frozen=True):
 
     helpful: tuple[Helpful, ...]
     probability: float
-    about: Mapping[str, float]  # what speaks for the message itself
+    about: Mapping[str, float]  # the features of the message itself
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """What each feature counts; by name, so that a file of other features is noticed."""
+    """The weight of each feature; by name, so that a file with other features is detected."""
 
     passage: dict[str, float]
     message: dict[str, float]
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """The weights of processes without vectors and with them, and the centres of the model that has these."""
+    """The weights with and without vectors, and the centres of the model with vectors."""
 
     words: Weights
     vectors: Weights
@@ -82,7 +80,7 @@ class Learnt(msgspec.Struct, frozen=True):
 
 
 def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
-    """The passages in the order in which they help, and whether the message is helped at all."""
+    """Return the passages in the order in which they help, and whether the message is helped at all."""
     weights = learnt().vectors if pool.vector else learnt().words
     about = message_features(asked, pool, names, known_names)
     best = max((one.score for one in found), default=0.0) or 1.0
@@ -98,18 +96,24 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
         if is_pasted(one.stored.passage):
             one.score *= parts[
                 "covered"
-            ]  # a paste is long and about much: only the message's own words call for it
+            ]  # a paste is long and covers much: only the message's own words ask for it
         helpful.append(Helpful(one, one.score, parts))
     helpful.sort(key=lambda one: -one.probability)
     whole = verdict_features(
         about, helpful, bool(helpful) and is_foreign(asked.text, helpful[0].candidate.stored.passage.text)
     )
-    of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then is told
-    conceivable = of_days or (helpful and asked.need >= CONCEIVABLE)
+    of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then gets an answer
+    # Models know few languages, and the words of a short question say by themselves whether memory has them.
+    conceivable = of_days or (
+        helpful and (asked.need >= CONCEIVABLE or relevance.is_short_question(asked.text))
+    )
     likely = probability(weights.message, whole) if conceivable else 0.0
-    # No model knows Keystone, but one passage has all that is asked about it.
+    # No model knows Keystone, but one passage contains everything that is asked about it.
     least = HALF if about["past"] else NEARLY_ALL if about["known names"] else 1.0
-    asks = len(rarities) >= TELLING and not about["lines"]  # of a pasted text some sentence is always known
+    least_words = 1 if relevance.asks_for_own(asked.text) else TELLING
+    asks = (
+        len(rarities) >= least_words and not about["lines"]
+    )  # some sentence of a pasted text is always known
     if conceivable and (of_days or (asks and whole["covered"] >= least)):
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:
@@ -120,9 +124,9 @@ def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: 
 
 
 def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Helpful]:
-    """The passages that name what a short question names, where few do: of that it asks, whatever its words."""
+    """Return the passages with the rare names of a short question: it asks about those, whatever its other words."""
     names = relevance.names_in(text)
-    if not (names and text.rstrip().endswith("?") and len(text.split()) <= SHORT_QUESTION):
+    if not (names and relevance.is_short_question(text)):
         return []
     most = max(FEW_PASSAGES, RARE * pool.total)
     if not all(0 < pool.spread.get(name, 0) <= most for name in names):
@@ -132,7 +136,7 @@ def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Hel
 
 
 def message_features(asked: Incoming, pool: Pool, names: int, known_names: float) -> dict[str, float]:
-    """What speaks for a message itself."""
+    """Return the features of the message itself."""
     rarities = [(relevance.rarity(count, pool.total), count) for count in pool.spread.values()]
     whole = sum(rare for rare, _ in rarities) or 1.0
     return {
@@ -158,7 +162,7 @@ def passage_features(
     best: float,
     about: Mapping[str, float],
 ) -> dict[str, float]:
-    """What speaks for a passage as an answer to a message."""
+    """Return the features of a passage as an answer to a message."""
     passage = one.stored.passage
     context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
     covered = 1.0 if one.parts.get(ANSWERED) else coverage.of(context)
@@ -193,14 +197,14 @@ def passage_features(
 
 
 def of_meaning(need: float, centred: float) -> dict[str, float]:
-    """What the nearness of a passage says."""
+    """Return the features of a passage's similarity."""
     return {CENTRED: centred, "need and centred": need * centred, "near": max(centred - NEAR, 0.0)}
 
 
 def verdict_features(
     about: Mapping[str, float], helpful: Sequence[Helpful], foreign: bool = False
 ) -> dict[str, float]:
-    """What speaks for a message with the best of its passages, which may be `foreign`: in another language."""
+    """Return the features of a message with its best passages, which may be `foreign`: in another language."""
     top = helpful[:CONSIDERED]
     covered = max((one.parts["covered"] for one in top), default=0.0)
     centred = max((one.parts[CENTRED] for one in top), default=0.0)
@@ -223,22 +227,22 @@ def verdict_features(
 
 
 def is_pasted(passage: Passage) -> bool:
-    """Whether somebody only quoted or pasted it."""
+    """Return whether the passage was only quoted or pasted."""
     return passage.kind == "turn" and passage.origin == QUOTED
 
 
 def is_foreign(message: str, passage: str) -> bool:
-    """Whether one is English and the other German: then the words of one say nothing of the other."""
+    """Return whether one is English and the other German: then their words cannot be compared."""
     return {language(message), language(passage)} == {"english", "german"}
 
 
 def _places(scores: Mapping[int, float]) -> dict[int, float]:
-    """For each its place by score: 1 for the first, a half for the second."""
+    """Return for each key its rank by score: 1 for the first, a half for the second."""
     return {key: 1 / place for place, key in enumerate(sorted(scores, key=lambda key: -scores[key]), 1)}
 
 
 def probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
-    """The probability that features speak for."""
+    """Return the probability that features and weights amount to."""
     counts = map(weights.get, features, repeat(0.0))
     score = weights.get("bias", 0.0) + sum(map(mul, counts, features.values()))
     return 1 / (1 + math.exp(-max(min(score, 30.0), -30.0)))
@@ -258,5 +262,5 @@ def _age(day: str, today: date) -> int:
 
 @functools.cache
 def learnt() -> Learnt:
-    """What `gate.json` has."""
+    """Return the content of `gate.json`."""
     return msgspec.json.decode(Path(__file__).with_name("gate.json").read_bytes(), type=Learnt)

@@ -1,4 +1,4 @@
-"""Which gating policies a planned action meets: by words, and by meaning where embedder and judge are at hand."""
+"""Match a planned action with the gating policies: by words, and by meaning if embedder and judge are available."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.embedder import Chain, Vectors
     from nanoclaw_memory.providers.judge import Judge
 
-# Chosen by bench/policies.py. The embedder says which policy is meant, the judge whether the action is risky at all:
-# alone, each is right about half of the time in its own question and hardly ever in the other's.
+# Chosen by bench/policies.py. The embedder finds the policy that is meant, the judge decides whether the action is
+# risky at all: alone, each is right about half of the time on its own question and hardly ever on the other's.
 NEAREST = 3  # policies that the judge reads beside the action
-NAMED = 2  # of these that a risky action is reported to meet
-RISKY = -3.2  # mean log odds from which an action that somebody asks about is risky
-RISKY_TALK = -2.6  # the same of any message: hardly one is, and of ordinary ones 1 to 2 % may fire
-# In a home of few policies these compete: else the nearest of one is always that one, and its odds alone decide.
+NAMED = 2  # maximal number of these that an action triggers
+RISKY = -3.2  # minimal mean log odds of a risk for an action that somebody asks about
+RISKY_TALK = -2.6  # the same for any message: hardly any is risky, and 1 to 2 % of ordinary ones may trigger
+# General actions compete with the policies of a small set: otherwise its nearest one is always the same, and the odds
+# alone decide.
 COMPETING = (
     "Sending a message to somebody outside",
     "Deleting files or data",
@@ -46,7 +47,7 @@ def met(
     judge: Judge | None,
     asked: bool = True,
 ) -> list[PolicyHit]:
-    """The policies that an action meets, the surest first; unless it is `asked` about, most actions are harmless."""
+    """Return the policies that an action triggers, the surest first; unless `asked`, most actions are harmless."""
     by_words = met_by_words(policies, action)
     named = {hit.policy.id for hit in by_words}
     by_meaning = met_by_meaning(policies, action, embedder, judge, asked)
@@ -54,14 +55,14 @@ def met(
 
 
 def met_by_words(policies: Sequence[Policy], action: str) -> list[PolicyHit]:
-    """The policies whose words an action says: whatever a model thinks of it, these it meets."""
+    """Return the policies whose words an action contains: they are triggered whatever a model says."""
     return check(policies, action[:MAX_CHARS])
 
 
 def met_by_meaning(
     policies: Sequence[Policy], action: str, embedder: Chain | None, judge: Judge | None, asked: bool = True
 ) -> list[PolicyHit]:
-    """The nearest policies of an action that the judge finds risky; none without the models."""
+    """Return the nearest policies of an action that the judge calls risky; none without the models."""
     action = action[:MAX_CHARS]
     if embedder is None or judge is None or not policies or len(content_words(action)) < FEWEST_WORDS:
         return []
@@ -79,7 +80,7 @@ def met_by_meaning(
 
 
 def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:
-    """The nearest policies, and general actions without an id where there are few policies."""
+    """Return the nearest policies, and general actions without an id if there are few policies."""
     general = [Policy("", "", trigger, "") for trigger in COMPETING[: max(len(COMPETING) - len(policies), 0)]]
     policies = [*general, *policies]
     asked = embedder.embed_query(action, embedder.identities[:1]).vectors[0]

@@ -1,4 +1,4 @@
-"""Ranked passages as hits: each with its kind, date, place and the lines that say most."""
+"""Turn ranked passages into hits: each with its kind, date, place and most telling lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WHY = {
     "speaker": "speaker",
     "day": "the day",
 }
-# Where a row is kept, as its path: `start_line` 0 says that it has no line.
+# The path of a row of a database: `start_line` 0 means that it has no line.
 _DATABASES = {
     "turn": "data/continuity.db",
     "fact": "data/facts.db",
@@ -30,7 +30,7 @@ _DATABASES = {
 def hits_of(
     found: Iterable[Candidate], question: str, entries: Mapping[int, EntryHit], corpus: str, explain: bool
 ) -> list[Hit]:
-    """The passages as hits; `entries` are the entries among them by number. One that is gone is left out."""
+    """Return the passages as hits; `entries` are the entries among them by number. Deleted ones are left out."""
     hits = []
     for one in found:
         passage = one.stored.passage
@@ -71,14 +71,14 @@ def hits_of(
 
 
 def newer_of(stored: StoredPassage) -> Newer:
-    """A passage as what overtakes another: where it is, when it was said, and its words."""
+    """Return a passage as a newer statement: where it is, when it was said, and its words."""
     passage = stored.passage
     text = ranking.snippet(body_of(passage), 0, "", NEWER_CHARS)[2]
     return Newer(place_of(stored, passage.start_line), passage.said, text)
 
 
 def place_of(stored: StoredPassage, line: int) -> str:
-    """Where a passage is, for people."""
+    """Return where a passage is, for people."""
     passage = stored.passage
     if stored.source == "files":
         return f"{stored.path}:{line}"
@@ -91,7 +91,7 @@ def place_of(stored: StoredPassage, line: int) -> str:
 
 
 def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None = None) -> Hit:
-    """An entry as a hit: its path is its type's domain file, `start_line` 0 says that it has no line."""
+    """Return an entry as a hit: its path is its type's domain file, `start_line` 0 means that it has no line."""
     from nanoclaw_memory.entries.domains import domain_path
 
     return Hit(
@@ -121,7 +121,7 @@ def entry_hit(hit: EntryHit, parts: Mapping[str, float], found: Candidate | None
 
 
 def why(candidate: Candidate) -> str:
-    """What made a passage a hit, in words."""
+    """Return why a passage was found, in words."""
     parts = candidate.parts
     reasons = [shown for name, shown in _WHY.items() if parts.get(name, 0.0) > 0]
     if parts.get("project", 1.0) < 1:

@@ -1,4 +1,4 @@
-"""Bring an index up to date with its files: read, cut, store, embed; one process at a time, resumable."""
+"""Update an index from its files: read, cut, store, embed; one process at a time, resumable."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SMALL_BYTES = 1_000_000
 SMALL_TEXTS = 32
 COMPARED_AT_ONCE = 500
 LONGEST_COMPARISON = 60.0  # seconds
-PATIENCE = 0.5  # seconds: what another process or thread takes in on the way to a search
-_RUN = "run"  # in the lock file, while a whole run has the lock
+PATIENCE = 0.5  # seconds to wait for another process or thread on the way to a search
+_RUN = "run"  # written into the lock file during a full run
 
 Files = Callable[[], Iterable[Seen]]
 Reader = Callable[[Path], str]
@@ -44,7 +44,7 @@ Cutter = Callable[[str, str, Chunking], list[Passage]]
 
 
 def read_markdown(path: Path) -> str:
-    """A memory file's text; binary content is refused aloud."""
+    """Return a memory file's text; binary content is refused with an error."""
     text = read_text(path)
     if "\x00" in text:
         raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
@@ -52,16 +52,16 @@ def read_markdown(path: Path) -> str:
 
 
 class Index(msgspec.Struct, dict=True):
-    """One search index and what it is made from."""
+    """A search index and its sources."""
 
     passages: Passages
     lock: Path
     files: Files
     chunking: Chunking
-    embedder: Callable[[], Chain | None]  # asked only when vectors are wanted
+    embedder: Callable[[], Chain | None]  # called only when vectors are needed
     read: Reader = read_markdown
     cut: Cutter = msgspec.field(default=chunks_of)
-    forget: Callable[[str], str] = lambda text: text  # takes forgotten lines out, and keeps their places
+    forget: Callable[[str], str] = lambda text: text  # blanks forgotten lines, so that line numbers stay
     rows: RowReader | None = None  # the group's databases; a corpus has none
     today: Callable[[], date] = date.today
     freshness: Freshness = msgspec.field(default_factory=Freshness)
@@ -69,11 +69,11 @@ class Index(msgspec.Struct, dict=True):
 
     @cached_property
     def currency(self) -> Currency:
-        """Which statements are overtaken by later ones."""
+        """Return which statements are superseded by later ones."""
         return Currency(self.passages, self.today)
 
     def scan(self) -> Scan:
-        """What changed on disk since the last run; only looks."""
+        """Return what changed on disk since the last run; changes nothing."""
         files, place = self.files(), ("files", str(self.lock))
         state = (files, self.passages.generation(), self.chunking.key)
         if self.freshness.is_settled(place, state):
@@ -84,7 +84,7 @@ class Index(msgspec.Struct, dict=True):
         return found
 
     def run(self, rebuild: bool = False) -> Indexed:
-        """Do everything there is to do; killed at any point, the next run goes on from there."""
+        """Update everything; if killed, the next run continues."""
         began = time.monotonic()
         if self.passages.database.read_only:
             raise ReadOnlyStore(
@@ -114,10 +114,10 @@ class Index(msgspec.Struct, dict=True):
         return replace(report, added=report.added + rows)
 
     def refresh(self, embed: bool, sources: Collection[str] | None = None, quiet: bool = False) -> list[str]:
-        """Take in small changes on the way to a search and report what is missing; never waits for others.
+        """Index small changes before a search and report what is missing; never wait for other processes.
 
-        `sources` names those that the search is about: without files among them, no file is looked at. `quiet`:
-        nobody reads the report, so what is said only once is kept for the next one, and little is read.
+        `sources` are those that the search covers: without files among them, no file is looked at. With `quiet`
+        nobody reads the report: one-time notices are kept for the next one, and little is read.
         """
         key = (str(self.lock), embed, sources if sources is None else tuple(sources))
         return [*self.freshness.look(key, lambda: self._refresh(embed, sources, quiet))]
@@ -133,7 +133,7 @@ class Index(msgspec.Struct, dict=True):
         return said
 
     def _compare_all(self) -> None:
-        """Compare what is waiting, for a limited time: the rest is compared by the searches to come."""
+        """Compare uncompared statements for a limited time; later searches compare the rest."""
         until = time.monotonic() + LONGEST_COMPARISON
         while self.currency.refresh(COMPARED_AT_ONCE) and time.monotonic() < until:
             pass
@@ -151,7 +151,7 @@ class Index(msgspec.Struct, dict=True):
         with self._alone(PATIENCE) as alone:
             if not alone:
                 return [_BUSY]
-            found = self.scan()  # whom we waited for may have taken it in
+            found = self.scan()  # the process that was waited for may have indexed it
             self._store(found, set(found.changed) - set(recut))
             said = self._recut_few(recut, found, work) if recut else []
             return said + self._embed_few(work) if work else said
@@ -159,27 +159,27 @@ class Index(msgspec.Struct, dict=True):
     def _read_rows(
         self, sources: Collection[str] | None, most: int = ROWS_AT_ONCE, whole: bool = False
     ) -> tuple[int, list[str]]:
-        """Take in what changed in the group's databases: how many rows, and which could not be read."""
+        """Read changed rows of the group's databases; return how many, and which sources could not be read."""
         if self.rows is None:
             return 0, []
         return self.rows.read(sources, most, whole)
 
     def _replaced(self) -> tuple[str, ...]:
-        """What to report of an index that an earlier version made."""
+        """Return the notice about an index that an earlier version made."""
         if self.passages.meta("replaced") is None:
             return ()
         self.passages.drop_meta("replaced")
         return ("made by an earlier version, so it was rebuilt",)
 
     def _refresh_copy(self, found: Scan, work: Vectoring | None) -> list[str]:
-        """Take in what changed for this process alone; no vectors, they would have to be made every time."""
+        """Index changes for this process only; without vectors, which would have to be recomputed every time."""
         self._store(found, found.changed)
         if work is None or work.complete:
             return []
         return ["vectors: the home is read-only, so what is new is found by its words alone"]
 
     def embed(self, most: int) -> int:
-        """Read what changed in the group's databases and embed at most so many passages that have no vector."""
+        """Read changed rows of the group's databases and embed at most so many passages without a vector."""
         self._read_rows(None, whole=True)
         self.currency.refresh(COMPARED_AT_ONCE)
         work = self._vectoring()
@@ -199,7 +199,7 @@ class Index(msgspec.Struct, dict=True):
         return ["vectors: their file was lost or damaged, so they are made anew"]
 
     def answering(self) -> str:
-        """The key of the model whose vectors answer: the configured one's only when they are complete."""
+        """Return the key of the model in use: the configured one only when its vectors are complete."""
         return answering(self.passages)
 
     def _vectoring(self) -> Vectoring | None:
@@ -207,7 +207,7 @@ class Index(msgspec.Struct, dict=True):
         return Vectoring(self.passages, chain, self.vectors) if chain else None
 
     def _recut(self, found: Scan) -> tuple[Seen, ...]:
-        """Files that only the way of cutting changed for: their old chunks answer until vectors are ready."""
+        """Return files that only need re-cutting: their old chunks stay in use until vectors are ready."""
         if not answering(self.passages):
             return ()
         return tuple(
@@ -226,7 +226,7 @@ class Index(msgspec.Struct, dict=True):
         return tuple(lines)
 
     def _swap(self, recut: Sequence[Seen], found: Scan, work: Vectoring) -> int:
-        """Cut files anew once all of their new chunks have vectors; an outage leaves the old ones in place."""
+        """Re-cut files once all of their new chunks have vectors; during an outage the old ones stay."""
         embedded = 0
         if _installed(work.chain):
             embedded = work.ahead(self._new_chunks(recut))
@@ -235,7 +235,7 @@ class Index(msgspec.Struct, dict=True):
         return embedded
 
     def _fill(self, work: Vectoring, found: Scan, ahead: int) -> int:
-        """Embed what is stored and drop vectors that nothing needs: not those made ahead of a cut to come."""
+        """Embed stored passages and drop unused vectors, except those made ahead of a re-cut."""
         swapped = not work.said
         if not swapped and work.replacing:
             return 0  # the old chunks have the old vectors, the new model only works for the new chunks
@@ -246,11 +246,11 @@ class Index(msgspec.Struct, dict=True):
 
     def _new_chunks(self, recut: Sequence[Seen]) -> Iterator[NewPassage]:
         for seen in counted("files cut anew", recut):
-            with suppress(FileNotFoundError, FileProblem):  # said when it is stored
+            with suppress(FileNotFoundError, FileProblem):  # reported when it is stored
                 yield from self._cut(seen.relative, self.read(Path(seen.path)))
 
     def _recut_few(self, recut: Sequence[Seen], found: Scan, work: Vectoring | None) -> list[str]:
-        """Cut a small memory anew on the way to a search; a large one goes on as it is."""
+        """Re-cut a small memory on the way to a search; a large one stays as it is."""
         if work and self.passages.count()[1] <= SMALL_TEXTS:
             self._swap(recut, found, work)
             return []
@@ -260,7 +260,7 @@ class Index(msgspec.Struct, dict=True):
         return [f"index: {anew}; run: nanoclaw-memory index"]
 
     def _embed_few(self, work: Vectoring) -> list[str]:
-        """Embed what little is missing; never the whole index on the way to an answer."""
+        """Embed a few missing passages; never the whole index on the way to an answer."""
         waiting = self.passages.count_pending(work.chain.identity.key, SMALL_TEXTS + 1)
         if waiting <= SMALL_TEXTS:
             work.deadline = time.monotonic() + work.chain.timeout
@@ -269,7 +269,7 @@ class Index(msgspec.Struct, dict=True):
         if not _installed(work.chain):
             return ["vectors: the model is not installed; run: nanoclaw-memory models install"]
         if work.replacing:
-            return []  # the search says who answers instead
+            return []  # the search reports which model answers instead
         return ["vectors: not all chunks are embedded yet; run: nanoclaw-memory index"]
 
     def _store(self, found: Scan, changed: Collection[Seen]) -> None:
@@ -284,7 +284,7 @@ class Index(msgspec.Struct, dict=True):
         try:
             text = self.read(Path(seen.path))
         except FileNotFoundError:
-            self.passages.remove_file(seen.relative)  # it vanished between the look and the reading
+            self.passages.remove_file(seen.relative)  # deleted between listing and reading
             return
         except FileProblem as problem:
             self.passages.put_file(replace(row, skipped=problem.message), ())
@@ -327,7 +327,7 @@ class Index(msgspec.Struct, dict=True):
 
     @contextmanager
     def _alone(self, patience: float = 0.0) -> Iterator[bool]:
-        """Whether we may index now; waits so many seconds for another that takes in a change, not for a whole run."""
+        """Acquire the index lock; wait so many seconds for another update, but not for a full run."""
         private.make_folder(self.lock.parent)
         until = time.monotonic() + patience
         with open(self.lock, "a+", opener=private.opener) as handle:
@@ -345,7 +345,7 @@ class Index(msgspec.Struct, dict=True):
 
 
 def _seen(new: NewPassage, day: str) -> NewPassage:
-    """A passage without a day was written by the day that its file was."""
+    """Date an undated passage by the day of its file."""
     return new if new.passage.day else replace(new, passage=replace(new.passage, seen=day))
 
 

@@ -1,4 +1,4 @@
-"""The order in which hits are shown: newer statements before the older ones that they overtake, which are marked."""
+"""Order hits for display: newer statements before the older ones they supersede, which are marked."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import words
 
-NEARLY = 0.8  # of the best score: among these the newer comes first
-AS_GOOD = 0.8  # of an older statement's score: from here on a newer one with the same name comes before it
-BEST = 3  # the part of the hits, a third, with which newer statements come in that were not found themselves
-LEAST = 10  # hits that are put in order, however few are shown
+NEARLY = 0.8  # minimal share of the best score for hits that are ordered by date
+AS_GOOD = 0.8  # minimal share of an older statement's score for a newer one with the same name to precede it
+BEST = 3  # one third of the hits may be preceded by newer statements that were not found themselves
+LEAST = 10  # minimal number of hits that are ordered
 
 _Shown = TypeVar("_Shown")
 
@@ -29,11 +29,11 @@ def in_order(
     visible: Selection | None,
     of_then: bool = False,
 ) -> list[Candidate]:
-    """Ranked candidates as they are shown, at most `limit`, each older statement marked and after the newer one.
+    """Return at most `limit` candidates in display order, each older statement marked and after the newer one.
 
-    Of those nearly as good as the best the newest comes first. A newer statement that was not found comes in directly
-    before an older one among the best; after it when both share nothing but a name and the newer one answers less.
-    `of_then`: the question asks about a day, and nothing gives way to the newer.
+    Among those nearly as good as the best, the newest comes first. A newer statement that was not found is inserted
+    directly before an older one among the best, or after it if both share only a name and the newer one answers less.
+    With `of_then` the question asks about a day, and nothing is superseded.
     """
     ordered = max(limit, LEAST)
     found = list(ranked if of_then else _newest_first(currency, question, ranked))[:ordered]
@@ -43,7 +43,7 @@ def in_order(
 
 
 def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The candidates and newer statements that were not found, in order, with scores that fall."""
+    """Insert newer statements that were not found; return all in order, with descending scores."""
     known = {one.stored.id for one in found}
     shown: list[Candidate] = []
     for place, one in enumerate(found):
@@ -62,7 +62,7 @@ def _newer_before_older(found: Sequence[Candidate], limit: int) -> list[Candidat
 def after_newer(
     shown: Sequence[_Shown], own: Callable[[_Shown], int], newer: Callable[[_Shown], int]
 ) -> list[_Shown]:
-    """The same, each directly after or somewhere below the one that is newer on its subject."""
+    """Reorder items so that each comes somewhere after the one that is newer on its subject."""
     waiting = {own(one): one for one in shown}
 
     def placed(one: _Shown) -> Iterator[_Shown]:
@@ -76,9 +76,9 @@ def after_newer(
 
 
 def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates nearly as good as the best, newest first, what states nothing and what others said last.
+    """Sort candidates nearly as good as the best: newest first, questions and statements of others last.
 
-    The others follow.
+    The remaining candidates follow.
     """
     least = NEARLY * ranked[0].score if ranked else 0.0
     near = [one for one in ranked if one.score >= least]
@@ -91,7 +91,7 @@ def _newest_first(currency: Currency, question: str, ranked: Sequence[Candidate]
 
 
 def is_question(question: str, stored: StoredPassage) -> bool:
-    """Whether a person's message only asks or requests, or asks and states nothing of what a question is about."""
+    """Return whether a person's message only asks, or states nothing about the subject of a question."""
     if stored.passage.speaker != "User":
         return False
     stated = statement_of(stored)
@@ -105,9 +105,10 @@ def _mark(
     visible: Selection | None,
     scores: Mapping[int, float],
 ) -> None:
-    """Mark what is overtaken; a statement with a number of the question does not give way to one without it.
+    """Mark superseded statements, except one with a number of the question if the newer one lacks it.
 
-    Nor to one that shares nothing but a name with it, and answers the question much less: that is about something else.
+    A statement that shares only a name with a newer, much less relevant one is not marked either: their subjects
+    differ.
     """
     by_id = {one.stored.id: one.stored for one in found}
     rows = currency.of(by_id, visible)

@@ -1,4 +1,4 @@
-"""How two statements on one subject stand to each other: another value, the same again, one that gives the other up."""
+"""Relate two statements on one subject: another value, the same again, or the end of the older one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, sentences, stem, words
 from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
-_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+", re.IGNORECASE)
-LEADING = 2  # telling words of a statement among which is what it is about
+_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
+LEADING = 2  # telling words at the start of a statement that name its subject
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
@@ -42,21 +42,21 @@ CHANGE_OF_VALUE = regex(
 )
 
 
-# ---- what a statement is about ----
+# ---- the subject of a statement ----
 
 
 @bounded(4 * 1024 * 1024)
 def subject_words(text: str) -> Mapping[str, bool]:
-    """The words that may tell what a statement is about, and whether each is a name rather than a usual word.
+    """Return the words that may name the subject, and whether each is a name rather than a common word.
 
-    A word is usual when language models have a token for it.
+    A word is common if language models have a token for it.
     """
     german = language(text) == "german"
     return {word: not _is_usual(word, german) for word in telling_words(text)}
 
 
 def telling_words(text: str) -> list[str]:
-    """The words that may tell what a statement is about; values are left out: numbers, days and months."""
+    """Return the words that may name the subject; values are left out: numbers, days and months."""
     plain = dict.fromkeys(word.replace("’", "'").removesuffix("'s") for word in words(text))
     return [
         word
@@ -75,16 +75,16 @@ def _is_usual(word: str, german: bool) -> bool:
 
 
 def overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterator[Overtaken]:
-    """How two statements on one subject stand to each other; one that says nothing new overtakes nothing.
+    """Yield how the newer of two statements supersedes the older; one that adds nothing supersedes nothing.
 
-    What others say never takes the place of what the person believes.
+    What others say never replaces what the person believes.
     """
     if is_foreign(newer) > is_foreign(older):
         return
     before, after = body_of(older.passage), body_of(newer.passage)
     facts = older.passage.kind == newer.passage.kind == "fact"
     if facts and _key(older) != _key(newer):
-        return  # another attribute says nothing about it
+        return  # another attribute does not affect it
     if facts and older.passage.expires:
         yield Overtaken(older.id, newer.id, SUPERSEDED, "another value of the same key", 1.0)
     elif value := _given_up(before, after):
@@ -96,7 +96,9 @@ def overtaken(older: StoredPassage, newer: StoredPassage, sure: float) -> Iterat
 
 
 def statement_of(stored: StoredPassage) -> str:
-    """What a statement says: of a message what it states, without who wrote it in a shared chat."""
+    """Return the statement in a passage: of a message only what it states, without the writer's name in a shared
+    chat.
+    """
     text = body_of(stored.passage)
     if stored.passage.kind != "turn":
         return text
@@ -104,7 +106,9 @@ def statement_of(stored: StoredPassage) -> str:
 
 
 def states_of(newer: StoredPassage, older: StoredPassage, named: bool = False) -> bool:
-    """Whether what a newer passage states is about what the older one is; a request has to share more than a name."""
+    """Return whether a newer passage states something about the older one's subject; a request must share more than
+    a name.
+    """
     stated = statement_of(newer)
     if stated == body_of(newer.passage):
         return True
@@ -113,24 +117,32 @@ def states_of(newer: StoredPassage, older: StoredPassage, named: bool = False) -
 
 
 def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a message has another value of a kind that the older statement has: a number or a day."""
+    """Return whether a message has another value of a kind in the older statement: a number or a day."""
     before, after = (features(body_of(one.passage)) for one in (older, newer))
     days, later_days = (_days(body_of(one.passage)) for one in (older, newer))
     return _differ(before.numbers, after.numbers) or _differ(days, later_days)
 
 
 def corrects(message: str, answer: str) -> bool:
-    """Whether a person says that the answer before is wrong: in plain words, or with a "no" to what asks nothing."""
+    """Return whether a message calls the answer before it wrong: plainly, or with "no" to what asks nothing."""
+    says_so, denies = _objection(message)
+    return says_so or (denies and not answer.rstrip().endswith("?"))
+
+
+@bounded(1024 * 1024)
+def _objection(message: str) -> tuple[bool, bool]:
+    """Return whether a message calls something wrong, and whether it states something after an initial "no"."""
     from nanoclaw_memory.lessons import corrections  # a cold hook may have none
 
-    if any(found.kind == "wrong" for found in corrections.find(message)):
-        return True
+    says_so = any(found.kind == "wrong" for found in corrections.find(message))
     denied = _DENIAL.match(message)
-    return bool(denied and stated_in(message[denied.end() :])) and not answer.rstrip().endswith("?")
+    # "No, thanks. I have to leave" says something about something else.
+    first = next(iter(sentences(message[denied.end() :])), "") if denied else ""
+    return says_so, bool(stated_in(first))
 
 
 def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a message that says that something changed has another number of what the older counts: "down to 9 s"."""
+    """Return whether a message that reports a change has another number of what the older one counts: "down to 9 s"."""
     text = statement_of(newer)
     if not (says_change(text) or _TO_NUMBER.search(text)) or UNCERTAIN.search(text):
         return False
@@ -138,14 +150,14 @@ def changes_measure(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def counts_anew(older: str, newer: str) -> bool:
-    """Whether a statement has another number of something that an older one counts: 9 months after 18 months."""
+    """Return whether a statement has another number of something that an older one counts: 9 months after 18 months."""
     before = _measures(older)
     return any(unit in before and numbers - before[unit] for unit, numbers in _measures(newer).items())
 
 
 @bounded(2 * 1024 * 1024)
 def _measures(text: str) -> Mapping[str, AbstractSet[str]]:
-    """The numbers of a text, by what they count."""
+    """Return the numbers in a text, by what they count."""
     found: dict[str, set[str]] = {}
     for number, unit in _MEASURE.findall(text):
         found.setdefault(stem(unit.casefold()), set()).add(number)
@@ -153,9 +165,10 @@ def _measures(text: str) -> Mapping[str, AbstractSet[str]]:
 
 
 def may_change(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a statement that shares only a name with an older one may give another value: a number, a day, a name.
+    """Return whether a statement that shares only a name with an older one may have a new value: a number, day or
+    name.
 
-    Or it says that it holds now; but what it says is gone is no value of the older one, which was looked at before.
+    One that holds from now on qualifies too; one that ends something does not, as that was checked before.
     """
     text = statement_of(newer)
     gone = {one for ended in changes_in(text).ended for one in ended.stems}
@@ -165,7 +178,7 @@ def may_change(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def only_mentions(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether neither of two statements is about the name in both, and the newer says of nothing that it changed."""
+    """Return whether neither statement is about the shared name, and the newer reports no change of it."""
     text = statement_of(newer)
     telling = [list(map(stem, telling_words(one))) for one in (body_of(older.passage), text)]
     shared = set.intersection(*map(set, telling))
@@ -174,7 +187,7 @@ def only_mentions(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def _names(stored: StoredPassage) -> set[str]:
-    """The words that may be values of names: capitals inside a sentence, or words that language models do not know."""
+    """Return the words that may be names as values: capitals inside a sentence, or words unknown to language models."""
     text = body_of(stored.passage)
     unusual = {word for word, is_name in subject_words(text).items() if is_name}
     return unusual.union(features(text).names)
@@ -198,28 +211,37 @@ def share_a_word(one: StoredPassage, other: StoredPassage) -> bool:
 
 
 def answers_alike(answer: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether all that an answer tells stands in a newer statement too."""
+    """Return whether a newer statement contains everything in an answer."""
     return set(words(body_of(answer.passage))) - FUNCTION_WORDS <= set(words(body_of(newer.passage)))
 
 
 def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
-    """Whether a statement says the same again, or less ("run the tests" after how they are run)."""
+    """Return whether a statement repeats another one, or says less ("run the tests" after how they are run)."""
     if older.passage.speaker == "Agent":
         return answers_alike(older, newer)
+    if older.passage.kind == "fact" and _has_its_value(older, newer):
+        return True
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
-    named = after.names - before.stems  # a name in another place of the sentence is another value
+    named = after.names - before.stems  # a name elsewhere in the sentence is another value
     return (same_statement(before, after) and not named) or restates(before, after)
 
 
+def _has_its_value(fact: StoredPassage, newer: StoredPassage) -> bool:
+    """Return whether a statement contains a fact's value and reports no change, as the line it was read from does."""
+    value = set(words(fact.passage.text.partition(": ")[2]))
+    text = statement_of(newer)
+    return bool(value) and value <= set(words(text)) and not says_change(text)
+
+
 def is_copy(stored: StoredPassage) -> bool:
-    """Whether it was copied from where the statement stands itself: a fact that was read there, or working memory."""
+    """Return whether a passage was copied from the original statement: a fact read from it, or working memory."""
     source = stored.passage.reference
     read = ".md:" in source or source.startswith(("exchanges/", "entries/"))
     return (stored.passage.kind == "fact" and read) or stored.path.startswith(WORKING_MEMORY)
 
 
 def of_two_projects(one: StoredPassage, other: StoredPassage) -> bool:
-    """Whether statements belong to two projects, which do not change each other."""
+    """Return whether two statements belong to different projects, which do not affect each other."""
     return len({one.passage.project, other.passage.project} - {""}) == 2
 
 
@@ -228,7 +250,7 @@ def _key(fact: StoredPassage) -> str:
 
 
 def is_foreign(stored: StoredPassage) -> bool:
-    """Whether others said it."""
+    """Return whether others said it."""
     passage = stored.passage
     return passage.origin in FOREIGN or (passage.kind in ("turn", "fact") and not passage.private)
 
@@ -239,7 +261,7 @@ def old_value_stems(text: str) -> frozenset[str]:
 
 
 def _given_up(older: str, newer: str) -> str:
-    """Return the value of the older statement that the newer one says was changed; empty when it says no such thing."""
+    """Return the value of the older statement that the newer one says was changed, or an empty text."""
     known = set(words(older))
     for value in _old_values(newer):
         found = _value_words(value)

@@ -1,4 +1,4 @@
-"""What of a passage is indexed: its words, what they stand under, and the text that is embedded."""
+"""Prepare passages for the index: their words, their context, and the text that is embedded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_WORDS = regex(r"[\W_]+")
 
 
 def prepared(relative: str, chunks: Sequence[Passage]) -> list[NewPassage]:
-    """A file's chunks with their keyword fields and the fingerprints of their embedded texts."""
+    """Return a file's chunks with their keyword fields and the fingerprints of their embedded texts."""
     bodies = [body_of(chunk) for chunk in chunks]
     return [
         NewPassage(
@@ -31,7 +31,7 @@ def prepared(relative: str, chunks: Sequence[Passage]) -> list[NewPassage]:
 
 
 def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...]:
-    """The passages of one row of a database; the turns of an exchange stand beside each other."""
+    """Return the passages of one database row; the turns of an exchange are neighbours."""
     bodies = [body_of(turn) for turn in turns]
     return tuple(
         NewPassage(
@@ -42,13 +42,15 @@ def prepared_row(turns: Sequence[Passage], around: str) -> tuple[NewPassage, ...
 
 
 def _print(chunk: Passage) -> bytes:
-    """The same for texts that differ only in case and blanks, which hardly changes what they mean: embedded once."""
+    """Return a fingerprint that ignores case and blanks, which hardly change the meaning: such texts are embedded
+    once.
+    """
     plain = " ".join(embedded_text(chunk).lower().split())
     return sha256(plain.encode("utf-8", "surrogatepass")).digest()
 
 
 def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
-    """The turns before and after a turn: an answer rarely repeats the words of its question."""
+    """Return the turns before and after a turn: an answer rarely repeats the words of its question."""
     if chunks[place].kind != "turn":
         return ""
     beside = (other for other in (place - 1, place + 1) if 0 <= other < len(chunks))
@@ -56,7 +58,7 @@ def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
 
 
 def body_of(chunk: Passage) -> str:
-    """The words themselves: no speaker's name, no log label, no mark of a list."""
+    """Return the words themselves: no speaker's name, log label or list mark."""
     if chunk.kind == "turn":
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
@@ -66,14 +68,14 @@ def body_of(chunk: Passage) -> str:
 
 @bounded(4 * 1024 * 1024)
 def without_label(text: str) -> str:
-    """A line of a log without its tag and importance."""
+    """Return a log line without its tag and importance."""
     first, newline, rest = text.partition("\n")
     entry = log.parse_line(first)
     return (entry.text if entry else first) + newline + rest
 
 
 def around_of(relative: str, chunk: Passage) -> str:
-    """What the chunk stands under: file name, headings, speaker, tag and day in words."""
+    """Return the context of a chunk: file name, headings, speaker, tag and day in words."""
     name = _NOT_WORDS.sub(" ", relative.rpartition("/")[2].removesuffix(".md"))
     entry = log.parse_line(chunk.text.partition("\n")[0]) if chunk.kind == "line" else None
     tag = entry.tag if entry else ""
@@ -83,7 +85,7 @@ def around_of(relative: str, chunk: Passage) -> str:
 
 
 def embedded_text(chunk: Passage) -> str:
-    """What the embedder reads."""
+    """Return the text that the embedder reads."""
     body = body_of(chunk)
     if chunk.speaker:
         text = f'{chunk.speaker} said, "{body}"'

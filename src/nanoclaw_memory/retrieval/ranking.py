@@ -1,4 +1,4 @@
-"""Scores to an order: normalise, fuse, age, spread, and cut a snippet; pure functions."""
+"""Turn scores into an order: normalise, fuse, age, diversify, and cut a snippet; pure functions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nanoclaw_memory.text import words
 
 SNIPPET = 700
 OLDEST_SHARE = 0.5
-ARCHIVED = 0.8  # a line whose time in its log is over ranks below one that stands there
+ARCHIVED = 0.8  # factor for an archived log line compared with one still in its log
 SAME_FILE = 3  # sections of one file that count in full
-CROWDED = 0.8  # what each further one counts: other files within this margin come before it
-SPEAKER = 0.5  # how much more a turn of the one person counts whom the question names
-OF_THE_DAY = 1.0  # how much more a chunk counts that was written on the days that the question asks about
-ONLY_THE_DAY = 0.3  # what a passage of those days counts without sharing a word
-OTHER_PROJECT = 0.7  # what a passage of another project counts; one of no project counts in full
-HELD = 0.6  # of the question in the best match by words: from here on words count in full
+CROWDED = 0.8  # factor for each further one: other files within this margin precede it
+SPEAKER = 0.5  # bonus for turns of the one person whom the question names
+OF_THE_DAY = 1.0  # bonus for chunks written on the days that the question asks about
+ONLY_THE_DAY = 0.3  # score of a passage of those days that shares no word with the question
+OTHER_PROJECT = 0.7  # factor for a passage of another project; one of no project counts in full
+HELD = 0.6  # share of the question in the best keyword match from which words count in full
 _PARTS = regex(r"[._-]+")
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
-# Who is meant by whom: the words of a person for herself and for the agent, and what archives call the two.
+# Which speaker each pronoun refers to, and the names that archives use for them.
 _PERSON = frozenset("user human".split())
 _AGENT = frozenset("agent assistant".split())
 _I = frozenset("i me my mine myself ich mich mir mein meine meinem meinen meiner meines".split())
@@ -33,7 +33,7 @@ _YOU = frozenset("you your yours yourself du dich dir dein deine deinem deinen d
 
 
 def min_max(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scores between 0 and 1: the worst of the pool is 0, the best 1."""
+    """Scale scores to between 0 and 1, the worst to 0 and the best to 1."""
     if not scores:
         return {}
     low, high = min(scores.values()), max(scores.values())
@@ -41,7 +41,7 @@ def min_max(scores: Mapping[int, float]) -> dict[int, float]:
 
 
 def of_maximum(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scores as shares of the best."""
+    """Return scores as shares of the best."""
     high = max(scores.values(), default=0.0)
     return {key: score / high if high > 0 else 0.0 for key, score in scores.items()}
 
@@ -53,16 +53,16 @@ def fused(
     held: float = 1.0,
     unknown: Collection[int] = (),
 ) -> dict[int, float]:
-    """Union of both: shares of the best keyword score and of the band of cosines, weighted.
+    """Fuse keyword scores (as shares of the best) and cosines (within their band) by weight.
 
-    A cosine is measured within the pool because embedders crowd theirs into a narrow band. Words count less when
-    even the best match by words has little of the question (`held`): then it shares its common words only. What has
-    no vector yet (`unknown`) counts by its words alone.
+    Cosines are scaled within the pool because embedders use only a narrow band. Words count less if even the best
+    keyword match covers little of the question (`held`): it shares only common words. Passages without a vector
+    (`unknown`) are scored by words alone.
     """
     vector_weight, keyword_weight = weights
     if vector:
         keyword_weight *= min(held / HELD, 1.0)
-        # The nearest of a few vectors may be far: the fewer there are, the less their order says.
+        # With few vectors the nearest may be far away: their order says less.
         vector_weight *= (1 - len(unknown) / len(keyword)) ** 0.5 if keyword else 1.0
     total = vector_weight + keyword_weight or 1.0
     words_, meaning = of_maximum(keyword), min_max(vector)
@@ -74,11 +74,11 @@ def fused(
 
 
 def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) -> dict[int, float]:
-    """Score that a turn inherits from adjacent turns: question and answer are found together."""
+    """Return the score that a turn inherits from adjacent turns: question and answer are found together."""
     at = {(place.document_id, place.position): place.id for place in places.values() if place.kind == "turn"}
     boosts = dict.fromkeys(at.values(), 0.0)
     for (document, position), key in at.items():
-        if score := scores.get(key):  # most have none, and give nothing
+        if score := scores.get(key):  # most have none
             for step, share in _NEIGHBOURS.items():
                 beside = at.get((document, position - step))
                 if beside is not None:
@@ -87,7 +87,7 @@ def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) ->
 
 
 def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) -> dict[int, float]:
-    """What passages that stand for the days asked about count at least; in their order where nothing else is asked."""
+    """Raise the scores of passages of the days asked about; keep their order if nothing else is asked."""
     if not only_days:
         return {key: max(scores.get(key, 0.0), ONLY_THE_DAY) for key in told}
     best = 1.0 + max(scores.values(), default=0.0)
@@ -95,7 +95,7 @@ def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) ->
 
 
 def asked_about(question: str, speakers: Iterable[str]) -> str:
-    """The one speaker whom the question names, or means by "I" or "you"; nobody when it is none or several."""
+    """Return the one speaker whom the question names, or means by "I" or "you"; empty if none or several."""
     asked = {name for word in words(question) for name in (word, _owner(word))}
     named = {speaker for speaker in speakers if speaker and asked & set(words(speaker))}
     if not named:
@@ -106,7 +106,7 @@ def asked_about(question: str, speakers: Iterable[str]) -> str:
 
 
 def without_names(question: str, speakers: Iterable[str]) -> str:
-    """The question without the names of speakers; as it is when it names none or holds nothing else."""
+    """Return the question without the names of speakers; unchanged if it names none or nothing else."""
     names = {name for speaker in speakers for name in words(speaker)}
     asked = question.split()
     kept = [word for word in asked if not {_owner(part) for part in words(word)} & names]
@@ -115,12 +115,12 @@ def without_names(question: str, speakers: Iterable[str]) -> str:
 
 
 def _owner(word: str) -> str:
-    """Whose it is: "caroline's" is Caroline's, "james'" James's."""
+    """Return the owner in a possessive: "caroline's" is Caroline's, "james'" James's."""
     return word.removesuffix("s").rstrip("'’") if "'" in word or "’" in word else word
 
 
 def covered(question: str, text: str) -> float:
-    """The share of the question's terms that the text holds; endings do not count."""
+    """Return the share of the question's terms that the text contains, in any inflection."""
     terms = terms_of(question)
     held = {word[: max(4, len(word) - 3)] for word in words(text)}
     characters = set(spaced(text).split())
@@ -128,9 +128,9 @@ def covered(question: str, text: str) -> float:
     return found / len(terms) if terms else 0.0
 
 
-@functools.lru_cache(maxsize=1024)  # asked of every passage
+@functools.lru_cache(maxsize=1024)  # called for every passage
 def recency(day: str, today: date, half_life: int) -> float:
-    """2^(-age / half-life), never under a half: an old note fades but stays findable; 1 without a day."""
+    """Return 2^(-age / half-life), at least a half, so that old notes stay findable; 1 without a day."""
     try:
         age = (today - date.fromisoformat(day)).days if day else 0
     except ValueError:
@@ -138,9 +138,9 @@ def recency(day: str, today: date, half_life: int) -> float:
     return max(float(2.0 ** (-max(age, 0) / half_life)), OLDEST_SHARE)
 
 
-@functools.lru_cache(maxsize=64)  # asked of every passage
+@functools.lru_cache(maxsize=64)  # called for every passage
 def project_share(project: str, own: str, question: str) -> float:
-    """What a passage counts by its project; one that the question itself names counts as the person's own."""
+    """Return the factor for a passage's project; one named in the question counts as the person's own."""
     if not own or project in ("", own):
         return 1.0
     asked = {part for word in words(question) for part in _PARTS.split(word)}
@@ -148,7 +148,7 @@ def project_share(project: str, own: str, question: str) -> float:
 
 
 def crowding(files: Sequence[int]) -> list[float]:
-    """For each section in its order what it counts, given the files of those before it."""
+    """Return the factor of each section, given the files of the sections before it."""
     seen: Counter[int] = Counter()
     shares = []
     for file in files:
@@ -164,7 +164,9 @@ def mmr(
     limit: int,
     share: float = 0.7,
 ) -> list[int]:
-    """The best that also say something new: relevance `share`, against likeness to what is chosen already."""
+    """Return the best passages that are also diverse: `share` for relevance, the rest against similarity to those
+    chosen.
+    """
     relevance = min_max({key: scores[key] for key in ranked})
     bags = {key: frozenset(words(texts[key])) for key in ranked}
     chosen: list[int] = []
@@ -183,8 +185,10 @@ def mmr(
 
 
 def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> tuple[int, int, str]:
-    """The lines that say most about the question, whole lines up to `limit` characters; only a line longer
-    than that is cut. Headings without text, as at the start of a page that is still empty, are left out."""
+    """Return whole lines of up to `limit` characters that say most about the question; only a longer line is cut.
+
+    Headings without text, as at the start of a page that is still empty, are left out.
+    """
     lines = text.split("\n")
     empty = _empty_headings(lines)
     start_line, lines = start_line + empty, lines[empty:]
@@ -201,7 +205,7 @@ def snippet(text: str, start_line: int, question: str, limit: int = SNIPPET) -> 
 
 
 def _empty_headings(lines: Sequence[str]) -> int:
-    """How many lines at the start belong to sections that end without a text."""
+    """Return how many lines at the start belong to sections without a text."""
     above: list[tuple[int, int]] = []  # level and line of the headings before the first text
     for at, line in enumerate(lines):
         if line.startswith("#"):
@@ -217,7 +221,7 @@ def _empty_headings(lines: Sequence[str]) -> int:
 
 
 def _best_run(lengths: Sequence[int], worth: Sequence[int], limit: int) -> tuple[int, int]:
-    """First and last line of the run that fits and is worth most; the earlier one of equals."""
+    """Return first and last line of the most valuable run that fits; the earlier one of equals."""
     best = (-1, 0, 0)
     for first in range(len(lengths)):
         size, value, last = -1, 0, first

@@ -1,4 +1,4 @@
-"""Recall: search packed into a token budget; entries come first when they are as good."""
+"""Recall: pack search results into a token budget; entries come first when equally good."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ from nanoclaw_memory.types.search import IN_SHARED_CHAT
 from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
-WORTH = 0.4  # of the best answer's score, below which another is not worth its tokens
-HIT_TOKENS = 45  # of a hit in a list for a model, on average
-MOST_TOKENS = 90  # of one of them
-LEAST_TOKENS = 22  # of one that is cut, unless its place needs more
-LEAST_CHARS = 40  # of its text
+WORTH = 0.4  # minimal share of the best answer's score
+HIT_TOKENS = 45  # average tokens of a hit in a list for a model
+MOST_TOKENS = 90  # maximal tokens of a hit
+LEAST_TOKENS = 22  # tokens of a hit that is cut, unless its place needs more
+LEAST_CHARS = 40  # minimal characters of its text
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
-# How much of an entry's rank is what was asked, and how much is what matters anyway.
+# The share of relevance in an entry's rank; the rest is its importance.
 RELEVANCE, IMPORTANCE = 0.75, 0.25
 _ARCHIVE = regex(r"\Aconversations/(?=\d{4}-\d\d-\d\d-[^/]+\Z)")  # such a name is found without its folder
 _BULLET = regex(r"\A\s*[-*+•]\s+(?=\S)")
-OF_OTHERS = 0.25  # the importance of what is no entry: an entry that is as good comes first
+OF_OTHERS = 0.25  # the importance of other kinds of hits: an equally good entry precedes them
 FORMATS = ("brief", "detailed")
-WITH_RELATED = 3  # answers whose related entries come along
+WITH_RELATED = 3  # answers whose related entries are added
 MOST_RELATED = 3
 
 
 class RecallRequest(msgspec.Struct, frozen=True):
-    """What the caller asks of recall."""
+    """The arguments of a recall."""
 
     query: str
     types: tuple[str, ...] | None = None
@@ -84,7 +84,7 @@ def recall(
     wanted: RecallRequest,
     chats: tuple[Entries, Retrieval] | None = None,
 ) -> Recall:
-    """What answers, weightiest first, whole lines only, never over the budget; what shared `chats` say comes last."""
+    """Return the best answers as whole lines within the budget; those of shared `chats` come last."""
     scope = entries.ledger.scope
     own = _answers(entries, retrieval, wanted, scope)
     said = _answers(*chats, wanted, scope) if chats is not None else _Answers([], 0)
@@ -98,7 +98,7 @@ def recall(
 
 
 def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scope: Scope) -> _Answers:
-    """What answers in one memory, weightiest first, as the scope is told it."""
+    """Return what answers in one memory, best first, as the scope may see it."""
     if wanted.types is not None or not check_query(wanted.query).strip():
         known = entries.search(
             wanted.query,
@@ -131,7 +131,7 @@ def _answers(entries: Entries, retrieval: Retrieval, wanted: RecallRequest, scop
 def _related(
     answers: Sequence[_Packed], entries: Entries, wanted: RecallRequest, scope: Scope
 ) -> list[_Packed]:
-    """What the best answers belong with, as their authors said, and is not among the answers."""
+    """Return entries related to the best answers by their authors that are not among the answers."""
     known = {one.entry.id for one in answers}
     ids = [name for one in answers[:WITH_RELATED] for name in one.entry.related_to if name not in known]
     now = entries.ledger.clock.now()
@@ -155,9 +155,9 @@ def _lines(
 
 
 def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str = "") -> str:
-    """What search found, fenced as data with origin, age and other projects' names, for an agent to read.
+    """Render hits, fenced as data with origin, age and the names of other projects, for an agent to read.
 
-    On average a line has at most HIT_TOKENS: the best keep their texts, the others are cut to what says most.
+    A line has at most HIT_TOKENS on average: the best keep their texts, the others are cut to what says most.
     """
     places = {hit.place for hit in hits}
     overtaking = {hit.newer.place for hit in hits if hit.newer}
@@ -171,7 +171,9 @@ def hits_text(hits: Sequence[Hit], today: date, project: str = "", question: str
 
 
 def _pointer(newer: Newer, shown: Container[str]) -> Newer | None:
-    """Where the newer statement is, if it is not shown itself; of what was said only the day, no tool reads more."""
+    """Return where the newer statement is, unless it is shown; for conversations only the day, as no tool reads
+    more.
+    """
     if newer.place in shown:
         return None
     return replace(newer, place="") if newer.place.startswith("session ") else newer
@@ -185,7 +187,7 @@ def _cut_lines(
     parts: Callable[[Hit], tuple[list[str], str]],
     question: str,
 ) -> list[str]:
-    """Each hit as short as may be, then what room is left given to those that come `first`, and to the best."""
+    """Cut every hit to its minimum, then spend the rest on those that come `first` and on the best."""
 
     def cut(hit: Hit, most: int) -> str:
         # A line is cut to what says most, not at its end.
@@ -210,7 +212,7 @@ def _cut_lines(
 
 
 def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str], str]:
-    """What is known about a hit (its place or id, who said it, when, how far to trust it), and its text."""
+    """Return what is known about a hit (place or id, speaker, time, trust), and its text."""
     text = hit.text
     about = [hit.speaker, hit.place, hit.when]
     if hit.kind == "entry" and today:
@@ -230,19 +232,19 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
 
 
 def _without_bullet(text: str) -> str:
-    """An item of a list as a line of its own."""
+    """Return a list item as a line of its own."""
     return _BULLET.sub("", text)
 
 
 def _log_text(text: str) -> str:
-    """A line of a log without its marks: the tag stays, in the text, where nobody takes it for what we know."""
+    """Return a log line without its marks; its tag stays within the text, where it cannot pass for our own label."""
     first, newline, rest = text.partition("\n")
     said = parse_line(first)
     return f"{said.tag}: {said.text}".removeprefix(": ") + newline + rest if said else text
 
 
 def _cut_line(about: list[str], text: str, question: str, most: int) -> str:
-    """A line of so many tokens, with the part of its text that says most about the question."""
+    """Return a line of so many tokens, with the part of its text that says most about the question."""
     wanted = set(content_words(question))
     chars = min(len(text), most * 4)
     while True:
@@ -253,7 +255,7 @@ def _cut_line(about: list[str], text: str, question: str, most: int) -> str:
 
 
 def shared_recall(shared: SharedEntries, now: datetime, scope: Scope, wanted: RecallRequest) -> Recall:
-    """The same over what other groups have published and granted."""
+    """Recall from what other groups have published and granted."""
     found = shared.matching(check_query(wanted.query), wanted.types, wanted.priority_min)
     terms = dict.fromkeys(terms_of(wanted.query), 1.0)
     coverage = Coverage(wanted.query, terms, len(found))
@@ -266,7 +268,7 @@ def shared_recall(shared: SharedEntries, now: datetime, scope: Scope, wanted: Re
 
 
 def ranked(hits: Iterable[EntryHit]) -> list[EntryHit]:
-    """By relevance and importance together; what is held for review comes last."""
+    """Sort by relevance and importance together; held entries come last."""
     return sorted(hits, key=lambda hit: (hit.status == "held", -_score(hit), hit.id))
 
 
@@ -277,12 +279,13 @@ def pack(
     fallback: str = "",
     degraded: tuple[str, ...] = (),
 ) -> Recall:
-    """As many whole lines as the budget holds, in order; the count is that of the text itself."""
+    """Pack as many whole lines as the budget allows, in order; the count is that of the final text."""
     fence = tokens.count(fenced(["-"]))
     budget = tokens.Budget(wanted.token_budget - fence, tokens.count)
     chosen = [candidate for candidate in candidates if budget.take(candidate.line + "\n")]
     text = fenced(packed.line for packed in chosen)
-    while (cost := tokens.count(text)) > wanted.token_budget:  # lines are counted apart, the text is promised
+    # lines are counted separately, the promise is about the text
+    while (cost := tokens.count(text)) > wanted.token_budget:
         chosen.pop()
         text = fenced(packed.line for packed in chosen)
     left = wanted.token_budget - cost
@@ -333,12 +336,12 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
 
 
 def _stored(day: str, days: int | None) -> str:
-    """When an entry was stored: its day, and how long ago that is."""
+    """Return when an entry was stored: its day, and how long ago that is."""
     return f"{day}, {age(days)}" if days else age(days)
 
 
 def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
-    """Lines of a file, what was said, a fact: each under its place."""
+    """Return a line of a file, an exchange or a fact, each with its place."""
     kind, place = hit.kind, hit.place
     if kind == "chunk":
         kind, place = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}"

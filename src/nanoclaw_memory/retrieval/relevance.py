@@ -1,4 +1,4 @@
-"""How relevant what was found is: one number for every kind of passage, and one gate below which there is silence."""
+"""Estimate relevance: one number for passages of every kind, and a gate below which nothing is returned."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import stem, stems_in_any_language, words
 
-GATE = 0.5  # relevance from which something is worth returning
-YOUNG = 50  # passages by which a young memory counts as larger: there, never having seen a word says little
+GATE = 0.5  # minimal relevance of what is returned
+YOUNG = 50  # added to the size of a memory: in a young one, never having seen a word says little
 MOST_SENTENCES = 20
-# Shares of a message's words, by their rarity, that the best text has to contain; chosen by bench/continuity.py and
-# bench/locomo.py.
-_UNKNOWN_NAMES = 0.75  # people and things nobody ever spoke of
-_SEARCHED, _SEARCHED_BY_NAME = 0.15, 0.05  # memory is asked on purpose, without and with a name it contains
-_PAST = 0.2  # a question about the past
+# Minimal share of a message's words, by rarity, in the best text; chosen by bench/continuity.py and bench/locomo.py.
+_UNKNOWN_NAMES = 0.75  # for people and things nobody ever mentioned
+_SEARCHED, _SEARCHED_BY_NAME = 0.15, 0.05  # for an explicit search, without and with a known name
+_PAST = 0.2  # for a question about the past
 _WITH_VECTORS = 0.5
 _NAMES, _NO_NAMES = 0.35, 0.4
-_SAME = 0.75  # share of the way to the same text at which meaning counts in full
+_SAME = 0.75  # similarity at which meaning counts in full, on the way to an identical text
 _LONG = 6
 _ASKS_ABOUT_THE_PAST = regex(
     r"\b(?:remember|recall|remind me|last (?:time|week|month|night|\w+day)|yesterday|the other day|earlier|previously|"
@@ -34,18 +33,25 @@ _ASKS_ABOUT_THE_PAST = regex(
     r"ich (?:sagte|erwähnte)|du (?:sagtest|meintest))\b",
     re.IGNORECASE,
 )
+SHORT_QUESTION = 12  # words
+# "My", "our" in the languages that people ask in: a closed class.
+_OWN = frozenset(
+    "my our mein meine meinem meinen meiner meines unser unsere unserem unseren unserer unseres mi mis nuestra nuestras"
+    " nuestro nuestros mon ma mes notre nos mio mia miei mie nostra nostre nostri nostro meu meus minha minhas nosso"
+    " nossa mijn ons onze".split()
+)
 _SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
 _NAME = regex(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What speaks for the best of what was found."""
+    """The evidence for the best result."""
 
-    searched: bool  # memory is asked on purpose; else a message of a conversation is
+    searched: bool  # an explicit search, not a message of a conversation
     past: bool  # the message asks about the past
     covered: float  # share of the message, by the rarity of its words, that the best text contains
     meaning: float = (
-        0.0  # how near the nearest text is: 0 like unrelated texts, 1 the same; 0 without vectors
+        0.0  # similarity of the nearest text: 0 like unrelated texts, 1 the same; 0 without vectors
     )
     names: int = 0
     known_names: float = 1.0  # share of the names in the message that memory contains
@@ -54,7 +60,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def relevance(self) -> float:
-        """0 to 1; from `GATE` on it is likely that the best text helps with the message."""
+        """Return 0 to 1; from `GATE` on it is likely that the best text helps with the message."""
         unknown = bool(self.names) and not self.known_names
         if unknown:
             least, near = _UNKNOWN_NAMES, self.calibration.same_subject
@@ -63,7 +69,7 @@ class Evidence(msgspec.Struct, frozen=True):
         by_words, by_meaning = _scaled(self.covered, least, 1.0), _scaled(self.meaning, near, _SAME)
         if not self.searched:
             return max(by_words, by_meaning)
-        return by_words + by_meaning - by_words * by_meaning  # some of both is enough for who asks on purpose
+        return by_words + by_meaning - by_words * by_meaning  # an explicit search accepts some of both
 
     @property
     def _least_covered(self) -> float:
@@ -77,44 +83,55 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def enough(self) -> bool:
-        """Whether there is anything worth returning."""
+        """Return whether there is anything worth returning."""
         return self.relevance >= GATE
 
 
 def _scaled(value: float, least: float, full: float) -> float:
-    """A value on the common scale: the gate at `least`, 1 at `full`."""
+    """Scale a value linearly: the gate at `least`, 1 at `full`."""
     if value < least:
         return GATE * max(value, 0.0) / least
     return min(GATE + (1 - GATE) * (value - least) / (full - least), 1.0)
 
 
 def asks_about_the_past(message: str) -> bool:
-    """Whether a message asks what was said or done before."""
+    """Return whether a message asks what was said or done before."""
     return bool(_ASKS_ABOUT_THE_PAST.search(message))
 
 
+def is_short_question(message: str) -> bool:
+    """Return whether a message is one short question and nothing else."""
+    asked = message.strip()
+    return asked.endswith("?") and "\n" not in asked and len(asked.split()) <= SHORT_QUESTION
+
+
+def asks_for_own(message: str) -> bool:
+    """Return whether a message is a short question about something of the person's own, such as "my rate?"."""
+    return is_short_question(message) and not _OWN.isdisjoint(words(message))
+
+
 def names_in(message: str) -> set[str]:
-    """The names in a message: capital letters that no sentence begins with."""
+    """Return the names in a message: capitalised words that begin no sentence."""
     found = {name.casefold().removesuffix("'s").removesuffix("’s") for name in _NAME.findall(message)}
     return {name for name in found if len(name) > 2}
 
 
 def known_share(names: set[str], known: Callable[[str], bool]) -> float:
-    """The share of names that memory contains; 1 without names."""
+    """Return the share of names that memory contains; 1 without names."""
     return sum(map(known, names)) / len(names) if names else 1.0
 
 
 def rarity(count: int, total: int) -> float:
-    """How much a word says: much when few passages contain it, most when none does."""
+    """Return the weight of a word: high if few passages contain it, highest if none does."""
     return math.log(1 + (total + YOUNG) / (count + 0.5))
 
 
 class Coverage:
-    """The share of a message, or of one of its sentences, that a text contains, by the weight of words.
+    """Compute the share of a message, or of one of its sentences, that a text contains, by the weight of words.
 
-    Who asks two things at once has not spoken of both together. A sentence counts by itself only when what a text
-    contains of it weighs more than what some text of so many contains by chance. `forms` are compounds and parts that
-    stand for a word, `others` other names of whom the message names.
+    A message with two questions has probably not been answered by one text. A sentence counts by itself only if what
+    a text contains of it weighs more than chance would produce among so many texts. `forms` are compounds and parts
+    that substitute for a word, `others` other names of the entities in the message.
     """
 
     def __init__(
@@ -136,19 +153,19 @@ class Coverage:
         self._others = [[*map(_form, words(name))] for name in others]
 
     def of(self, text: str) -> float:
-        """How much of the message one text contains."""
+        """Return how much of the message one text contains."""
         bag = _bag(text)
         absent = {term for term, form in self._forms.items() if not bag.contains(form)}
         named = bool(absent) and any(all(map(bag.contains, name)) for name in self._others)
-        best = _held(self._whole, absent, named) / self._weight
+        best = _contained_weight(self._whole, absent, named) / self._weight
         for part in self._parts:
-            if (held := _held(part, absent, named)) > self._chance:
+            if (held := _contained_weight(part, absent, named)) > self._chance:
                 best = max(best, held / (sum(part.values()) or 1.0))
         return best
 
 
-def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
-    """What a text contains of some words; a name stands for the weightiest that it does not."""
+def _contained_weight(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
+    """Return the weight of the words that a text contains; a name substitutes for the weightiest missing word."""
     if not absent:
         return sum(weights.values())
     missing = {term: weight for term, weight in weights.items() if term in absent}
@@ -158,7 +175,7 @@ def _held(weights: Mapping[str, float], absent: Set[str], named: bool) -> float:
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """A word of a message, in all its forms, as it is looked for: parts of a text that show it, and its stems."""
+    """A word of a message with the substrings and stems by which a text is searched for all its forms."""
 
     parts: tuple[str, ...]
     stems: frozenset[str]
@@ -171,7 +188,7 @@ def _form(*terms: str) -> _Form:
 
 
 class _Bag(msgspec.Struct, frozen=True):
-    """The words of a text, for questions whether it contains a word in any form."""
+    """The words of a text, to check whether it contains a word in any form."""
 
     line: str
     stems: frozenset[str]
@@ -187,6 +204,6 @@ class _Bag(msgspec.Struct, frozen=True):
 
 @bounded(8 * 1024 * 1024)
 def _bag(text: str) -> _Bag:
-    """The same texts are found for many messages of a conversation."""
+    """Return the words of a text; cached because messages of a conversation find the same texts."""
     found = words(spaced(text))
     return _Bag(f" {' '.join(found)} ", stems_in_any_language(found))

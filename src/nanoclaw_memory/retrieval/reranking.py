@@ -1,4 +1,4 @@
-"""The best candidates read again by a slower, better judge; time-boxed, blended, never required."""
+"""Rerank the best candidates with a slower, better model: within a time limit, blended, never required."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nanoclaw_memory.store.passages import Passages
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.reranker import Reranker
 
-SHARE = 0.75  # of the judge's score; the rest is the retrieval's
-CLEAR_LEAD = 0.5  # a first hit this far ahead of the second, within the band of all, keeps its place
+SHARE = 0.75  # weight of the reranker's score; the rest is the retrieval's
+CLEAR_LEAD = 0.5  # a first hit with this lead over the second, as share of all scores' range, keeps its place
 
 
 class Reranking(msgspec.Struct, frozen=True):
-    """Who reads again, how many candidates, how long at most (seconds), and whether reading twice is cheap."""
+    """The reranker, how many candidates it reads, its time limit in seconds, and whether reading twice is cheap."""
 
     reranker: Callable[[], Reranker | None]
     candidates: int
@@ -34,13 +34,13 @@ class Reranking(msgspec.Struct, frozen=True):
     def of(
         self, question: str, ranked: Sequence[Candidate], places: Mapping[int, Place], chunks: Passages
     ) -> tuple[list[Candidate], list[str]]:
-        """The candidates in their new order; the old one, and why, when the judge fails."""
+        """Return the candidates in their new order, or in the old order with the reason if the reranker fails."""
         reranker = self.reranker()
         head = list(ranked[: self.candidates])
         if reranker is None or not head:
             return list(ranked), []
         try:
-            judged = self._judged(reranker, question, head, _before(head, places, chunks))
+            judged = self._judged(reranker, question, head, _previous_turns(head, places, chunks))
         except ProviderError as error:
             return list(ranked), [f"rerank: {error.message}" + (f"; {error.hint}" if error.hint else "")]
         left_out = sum(score is None for score in judged)
@@ -54,7 +54,7 @@ class Reranking(msgspec.Struct, frozen=True):
         head: Sequence[Candidate],
         before: Mapping[int, StoredPassage],
     ) -> list[float | None]:
-        """Log-odds of each candidate: read alone, and a turn once more after the turn that it answers."""
+        """Return the log odds of each candidate, read alone; a turn also after the turn that it answers."""
         began = time.monotonic()
         alone = [embedded_text(candidate.stored.passage) for candidate in head]
         answers = [number for number, candidate in enumerate(head) if candidate.stored.id in before]
@@ -76,7 +76,7 @@ class Reranking(msgspec.Struct, frozen=True):
 
 
 def blended(head: Sequence[Candidate], judged: Sequence[float | None]) -> list[Candidate]:
-    """Retrieval and judge, each within its own band; the unjudged keep their score, a clear first its place."""
+    """Blend both scores, each scaled to its own range; unread candidates keep their score, a clear first its place."""
     own = ranking.min_max({place: candidate.score for place, candidate in enumerate(head)})
     other = ranking.min_max({place: score for place, score in enumerate(judged) if score is not None})
     best, worst = head[0].score, head[-1].score
@@ -91,10 +91,10 @@ def blended(head: Sequence[Candidate], judged: Sequence[float | None]) -> list[C
     return sorted(head, key=lambda candidate: -candidate.score)
 
 
-def _before(
+def _previous_turns(
     head: Sequence[Candidate], places: Mapping[int, Place], chunks: Passages
 ) -> dict[int, StoredPassage]:
-    """For each turn among the candidates the turn before it."""
+    """Return for each turn among the candidates the turn before it."""
     at = {(place.document_id, place.position): place.id for place in places.values() if place.kind == "turn"}
     wanted = {
         candidate.stored.id: at[key]
@@ -111,7 +111,7 @@ def _spoken(stored: StoredPassage) -> str:
 
 
 def _log_odds(score: float | None) -> float | None:
-    """A probability on the scale where differences between good and better still show."""
+    """Return a probability as log odds, on which differences between good and better remain visible."""
     if score is None:
         return None
     sure = min(max(score, 1e-6), 1 - 1e-6)

@@ -1,4 +1,4 @@
-"""Which files changed since the index last saw them, by size and time alone, and a watcher that waits for changes."""
+"""Find files that changed since the last indexing run, by size and time alone, and watch for changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nanoclaw_memory.workspace.listing import Seen
 
 
 class Scan(msgspec.Struct, frozen=True):
-    """What an index has to do to be up to date."""
+    """What an index has to update."""
 
     changed: tuple[Seen, ...]
     removed: tuple[str, ...]
@@ -28,7 +28,7 @@ class Scan(msgspec.Struct, frozen=True):
 
 
 def scan(files: Iterable[Seen], known: Mapping[str, FileRow], chunking: str) -> Scan:
-    """Compare what is on disk with what the index knows."""
+    """Compare what is on disk with what the index contains."""
     changed: list[Seen] = []
     present: set[str] = set()
     for seen in files:
@@ -42,12 +42,12 @@ def scan(files: Iterable[Seen], known: Mapping[str, FileRow], chunking: str) -> 
 
 
 def seen_files(files: Iterable[tuple[str, Path]]) -> Iterator[Seen]:
-    """Files by path with what `stat` says of them."""
+    """Yield files by path with size and time."""
     for relative, path in files:
         try:
             found = path.stat()
         except OSError:
-            continue  # gone since it was listed
+            continue  # deleted since it was listed
         if stat.S_ISREG(found.st_mode):
             yield Seen(relative, str(path), found.st_size, file_time(found))
 
@@ -60,7 +60,7 @@ SWEEP_S = 30.0
 def changes(
     folders: Sequence[Path], stop: threading.Event, quiet_ms: int = QUIET_MS, sweep_s: float = SWEEP_S
 ) -> Iterator[str]:
-    """Yield `start`, then `change` when files were quiet again after a change, and `sweep` now and then."""
+    """Yield `start`, then `change` when files are quiet again after a change, and `sweep` at intervals."""
     import watchfiles
 
     for folder in folders:
@@ -84,6 +84,6 @@ def changes(
 
 
 def _is_memory(change: object, path: str) -> bool:
-    """Whether an event can be of a memory file; a folder's own events have no suffix."""
+    """Return whether an event may concern a memory file; a folder's own events have no suffix."""
     name = path.rpartition("/")[2]
     return not name.startswith(".") and ("." not in name or name.endswith(".md"))

@@ -1,4 +1,4 @@
-"""A question to ranked passages: candidates fused, neighbours counted, aged, compared, and judged as a whole."""
+"""Search one index: candidates are fused, boosted by neighbours, aged, compared, and judged as a whole."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from nanoclaw_memory.text import words
 from nanoclaw_memory.workspace.paths import ARCHIVE, WORKING_MEMORY
 
 PERMANENT = 0.8  # log lines of this importance never age
-CONSIDERED = 60  # how many of the pool are loaded to be aged and reranked
-FIRST_PLACES = 10  # of which half are for the days asked about
-JUDGED = 5  # of the best, in which the words of the question are looked for
-_PREFERRED = {"entry": 0, "turn": 2}  # of the same statement, by kind; 1 for others
-_COPIED = 3  # what stands in working memory too
-A_QUESTION = 0.6  # what a question in a captured conversation counts beside what may answer
-MOST_BINDING = 3  # passages that bind a person, in one turn
-_SAID = ("turn", "line", "item", "entry", "section")  # kinds of passages that a person states something in
-SHORTEST = 3  # words from which a text that another one contains is the same statement
+CONSIDERED = 60  # candidates loaded for ageing and reranking
+FIRST_PLACES = 10  # half of these places go to the days asked about
+JUDGED = 5  # best results in which the words of the question are looked for
+_PREFERRED = {"entry": 0, "turn": 2}  # which kind of the same statement is kept: lowest first, 1 for others
+_COPIED = 3  # the rank of a copy in working memory
+A_QUESTION = 0.6  # factor for a question in a captured conversation compared with an answer
+MOST_BINDING = 3  # maximal constraints in one turn
+_SAID = ("turn", "line", "item", "entry", "section")  # kinds of passages in which a person states something
+SHORTEST = 3  # minimal words of a text that another one contains to be the same statement
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked, and how."""
+    """A question and how to search for it."""
 
     text: str
     limit: int
@@ -48,12 +48,12 @@ class Question(msgspec.Struct, frozen=True):
     wanted: PassageFilter | None = None
     deadline: float | None = None
     names_known: bool = False  # another index contains the names in the question
-    project: str = ""  # where the person works: its passages are preferred
-    searched: bool = True  # memory is asked on purpose; a message of a conversation may be about anything
+    project: str = ""  # the person's current project, whose passages are preferred
+    searched: bool = True  # an explicit search; a message of a conversation may be about anything
 
 
 class Ranking(msgspec.Struct, frozen=True):
-    """Passages, best first, what speaks for them as a whole, and what could not take part."""
+    """Passages, best first, the evidence for them as a whole, and what could not take part."""
 
     found: list[Candidate]
     evidence: relevance.Evidence
@@ -65,7 +65,7 @@ class Considered(msgspec.Struct, frozen=True):
 
     verdict: gate.Verdict
     degraded: list[str]
-    binding: tuple[gate.Helpful, ...] = ()  # what binds the person in what the message asks for
+    binding: tuple[gate.Helpful, ...] = ()  # constraints of the person on what the message asks for
 
 
 class Searcher:
@@ -86,7 +86,7 @@ class Searcher:
         self.candidates = Candidates(index, weights, expand, zone)
 
     def search(self, question: Question) -> Ranking:
-        """What answers the question: nothing when nothing does."""
+        """Return what answers the question; nothing if no passage does."""
         degraded = self._refresh(question)
         with self.index.passages.search.settled():
             return self._answered(question, self._rank(question, degraded))
@@ -105,7 +105,7 @@ class Searcher:
         return Ranking([one for one in found if one.score >= 0.00005], ranked.evidence, ranked.degraded)
 
     def in_order(self, question: Question, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Ranked candidates as they are shown: at most the limit, older statements marked and after the newer."""
+        """Return at most the limit of candidates in display order, older statements marked and after the newer."""
         if not ranked:
             return []
         days = dates.asked(question.text, question.today)
@@ -115,7 +115,7 @@ class Searcher:
             return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
-        """Every candidate in order, and what speaks for the best."""
+        """Return every candidate in order, and the evidence for the best."""
         degraded = self._refresh(question)
         with self.index.passages.search.settled():
             return self._rank(question, degraded)
@@ -127,20 +127,20 @@ class Searcher:
         if question.rerank and self._reranking is not None:
             found, said = self._reranking.of(question.text, found, pool.places, self.index.passages)
             pool.degraded += said
-        # Why there are no vectors is reported once: by the embedding that failed, if one did.
+        # Missing vectors are reported once: by the embedding that failed, if one did.
         known = any(line.startswith("vectors:") for line in degraded)
         degraded += [line for line in pool.degraded if not (known and line.startswith("vectors:"))]
         texts = [_context(candidate, found) for candidate in found[:JUDGED]]
         return Ranking(found, self._evidence(question, when, pool, texts), degraded)
 
     def consider(self, question: Question, need: float) -> Considered:
-        """What may help with a message, most helpful first, and how probable it is that anything does."""
+        """Return what may help with a message, most helpful first, and how probable it is that anything does."""
         degraded = self._refresh(
             question, every=True
-        )  # of every source: others of the turn need not do it again
+        )  # from every source: other parts of the turn need not repeat it
         when = dates.when(question.text, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
-        found = _said_once(question.text, self._ranked(question, pool))
+        found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
         near = self.candidates.centred(pool, [one.stored.id for one in found], gate.learnt().centres)
         for one in found:
@@ -149,11 +149,11 @@ class Searcher:
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
-        bound = self._binding(pool.binding)
+        bound = self._surest_constraints(pool.binding)
         return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
 
-    def _binding(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
-        """The surest of the passages that bind a person, as far as somebody states them."""
+    def _surest_constraints(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
+        """Return the surest constraints among passages that somebody states."""
         stored = self.index.passages.search.load(found)
         stating = (stored[key] for key in sorted(stored, key=lambda key: -found[key]))
         stating = (one for one in stating if one.passage.kind in _SAID and one.passage.speaker != "Agent")
@@ -164,13 +164,13 @@ class Searcher:
         )
 
     def _refresh(self, question: Question, every: bool = False) -> list[str]:
-        """Take in what changed; what is indexed answers when that cannot be done."""
+        """Index what changed; if that fails, the index answers as it is."""
         sources = question.wanted.sources if question.wanted and not every else None
         try:
             return self.index.refresh(embed=not question.fast, sources=sources, quiet=not question.searched)
-        except CorruptDatabase:  # the index itself
+        except CorruptDatabase:  # the index itself is damaged
             raise
-        except StoreError as error:  # another database is needed for it, such as the list of forgotten texts
+        except StoreError as error:  # another database it needs failed, such as the tombstones
             return [f"index: {error.message}; for what helps: nanoclaw-memory doctor"]
 
     def _evidence(
@@ -205,21 +205,22 @@ class Searcher:
         fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held, pool.unknown)
         beside = ranking.neighbour_boost(fused, pool.places)
         about = ranking.asked_about(question.text, {place.speaker for place in pool.places.values()})
-        scores = {
-            key: (fused.get(key, 0.0) + beside.get(key, 0.0))
-            * (1 + ranking.SPEAKER if about and place.speaker == about else 1)
-            * (1 + ranking.OF_THE_DAY if key in pool.of_days else 1)
-            for key, place in pool.places.items()
-        }
+        scores = {key: fused.get(key, 0.0) + beside.get(key, 0.0) for key in pool.places}
+        if about:
+            of_speaker = (key for key, place in pool.places.items() if place.speaker == about)
+            scores |= {key: scores[key] * (1 + ranking.SPEAKER) for key in of_speaker}
+        scores |= {key: scores[key] * (1 + ranking.OF_THE_DAY) for key in pool.of_days & scores.keys()}
         scores |= ranking.by_day(scores, pool.told, pool.only_days)
-        # At the same score what shares a word comes first.
-        best = sorted(scores, key=lambda key: (-scores[key], -pool.keyword.get(key, 0.0), key))
+        # At the same score a passage that shares a word comes first.
+        best = sorted(scores)
+        best.sort(key=lambda key: pool.keyword.get(key, 0.0), reverse=True)
+        best.sort(key=scores.__getitem__, reverse=True)
         best = best[: max(CONSIDERED, question.limit)]
         stored = self.index.passages.search.load(best)
         found = []
         for key in best:
             if key not in stored:
-                continue  # removed since the pool was made
+                continue  # removed since the candidates were collected
             aged = 1.0 if key in pool.of_days else self._recency(question, stored[key])
             near = ranking.project_share(stored[key].passage.project, question.project, question.text)
             parts = {
@@ -244,7 +245,7 @@ class Searcher:
 
 
 def _context(candidate: Candidate, found: Sequence[Candidate]) -> str:
-    """A passage with what it stands under; a side of an exchange with the other."""
+    """Return a passage with its context; one side of an exchange with the other."""
     passage = candidate.stored.passage
     texts = [passage.text]
     if passage.kind == "turn" and passage.number:
@@ -253,7 +254,7 @@ def _context(candidate: Candidate, found: Sequence[Candidate]) -> str:
 
 
 def _by_file(ranked: list[Candidate]) -> list[Candidate]:
-    """Passages of one page leave places for others; turns and log lines are answers of their own and stay."""
+    """Limit the passages of one page to leave places for others; turns and log lines are not limited."""
     sections = [candidate for candidate in ranked if candidate.stored.passage.kind in ("section", "item")]
     shares = ranking.crowding([candidate.stored.document_id for candidate in sections])
     for candidate, share in zip(sections, shares, strict=True):
@@ -263,7 +264,7 @@ def _by_file(ranked: list[Candidate]) -> list[Candidate]:
 
 
 def _of_days_first(ranked: list[Candidate], pool: Pool) -> list[Candidate]:
-    """Of the first places every other one at least is for the days asked about; the scores stay with their places."""
+    """Give at least every other top place to passages of the days asked about; the scores stay with their places."""
     if not pool.of_days:
         return ranked
     scores = [candidate.score for candidate in ranked]
@@ -284,7 +285,7 @@ def _of_days_first(ranked: list[Candidate], pool: Pool) -> list[Candidate]:
 
 
 def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Without the same question asked before; another question that the person asked counts less than what answers."""
+    """Drop the same question asked before; other questions of the person count less than answers."""
     asked = words(question)
     found = []
     for candidate in ranked:
@@ -298,15 +299,15 @@ def _answering(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
-def _said_once(message: str, found: Sequence[Candidate]) -> list[Candidate]:
-    """Without the same message said before, which proves nothing; of the answers it had only the last."""
+def _without_repeats(message: str, found: Sequence[Candidate]) -> list[Candidate]:
+    """Drop the same message said before, which proves nothing; of its answers only the last is kept."""
     asked = set(terms_of(message))
     turns = {one.stored.id: one.stored.passage for one in found if one.stored.passage.kind == "turn"}
     telling = max((term for term in asked if " " not in term), key=len, default="")
     again = {
         turn.number
         for turn in turns.values()
-        # Most have not even the longest word of it, which is found in a moment.
+        # Most lack even the longest word of it, which is checked in a moment.
         if turn.speaker == "User" and telling in turn.text.casefold() and set(terms_of(turn.text)) == asked
     }
     answers = {
@@ -324,17 +325,18 @@ def _said_once(message: str, found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Each statement once: the entry stays, else what was written down, else what was said, not its copy.
+    """Keep each statement once: the entry, else what was written, else what was said, not its copy.
 
-    A passage that contains another one's text is the same statement when it has no more of the question's words. A
-    fact is the same as the line that it was read from.
+    A passage that contains another one's text is the same statement if it has no more of the question's words. A fact
+    is the same as the line that it was read from.
     """
     copied = any(one.stored.path.startswith(WORKING_MEMORY) for one in ranked)
-    if not copied and len({one.stored.source for one in ranked}) < 2:
+    others: dict[str, list[tuple[str, Candidate]]] = {one.stored.source: [] for one in ranked}
+    if not copied and len(others) < 2:
         return list(ranked)
-    kept: list[tuple[str, str, Candidate]] = []
-    # Where a source's text of more than a few words is among the kept.
-    repeated: dict[tuple[str, str], int] = {}
+    kept: list[Candidate] = []
+    # For each text of more than a few words: its candidate, and how many of other sources were kept before it.
+    repeated: dict[tuple[str, str], tuple[int, Candidate]] = {}
     lines = {
         f"{one.stored.path}:{number}": one
         for one in ranked
@@ -344,21 +346,28 @@ def _distinct(question: str, ranked: Sequence[Candidate]) -> list[Candidate]:
     for candidate in sorted(ranked, key=_preference):
         passage, source = candidate.stored.passage, candidate.stored.source
         text = _plain_line(passage.text) if passage.kind == "line" else _plain(body_of(passage))
-        # Of the same source only what repeats it word for word is the same, and not a mere "thanks".
-        before = repeated.get((source, text), len(kept))
+        # Within one source only a word-for-word repetition is the same, unless it is a mere "thanks".
+        before, again = repeated.get((source, text), (len(others[source]), None))
         same = lines.get(passage.reference) or next(
-            (one for of, other, one in kept[:before] if of != source and _same(question, text, other)),
-            kept[before][2] if before < len(kept) else None,
+            (
+                one
+                for other, one in others[source][:before]
+                if (text in other or other in text) and _same(question, text, other)
+            ),
+            again,
         )
         if same is not None:
-            # A fact knows no project: it counts as the line does that it was read from.
+            # A fact has no project: it counts as the line does that it was read from.
             share = 1.0 if passage.project else same.parts.get("project", 1.0)
             same.score = max(same.score, candidate.score * share)
         else:
             if text.count(" ") > SHORTEST:
-                repeated[source, text] = len(kept)
-            kept.append((source, text, candidate))
-    return sorted((candidate for _, _, candidate in kept), key=lambda candidate: -candidate.score)
+                repeated[source, text] = before, candidate
+            kept.append(candidate)
+            for name, of_others in others.items():
+                if name != source:
+                    of_others.append((text, candidate))
+    return sorted(kept, key=lambda candidate: -candidate.score)
 
 
 @bounded(4 * 1024 * 1024)
@@ -377,9 +386,8 @@ def _preference(one: Candidate) -> int:
 
 
 def _same(question: str, one: str, other: str) -> bool:
+    """Whether two texts, of which one contains the other, are the same statement."""
     shorter, longer = (one, other) if len(one) < len(other) else (other, one)
-    if shorter not in longer:
-        return False
     if len(shorter) == len(longer):
         return True
     if shorter.count(" ") <= SHORTEST:
@@ -388,7 +396,7 @@ def _same(question: str, one: str, other: str) -> bool:
 
 
 def _spread(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The best that also differ from each other; what is said twice word for word is returned once."""
+    """Return the best that also differ from each other; exact repetitions are returned once."""
     first = {candidate.stored.passage.text: candidate for candidate in reversed(ranked[: limit * 8])}
     by_id = {
         candidate.stored.id: candidate

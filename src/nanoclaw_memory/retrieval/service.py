@@ -1,4 +1,4 @@
-"""One group's index and corpora, searched as one scope sees them."""
+"""Search one group's index and corpora for one scope."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ALL = "all"
 
 
 class Retrieval(msgspec.Struct, dict=True):
-    """Everything that is asked of the index, opened on first use."""
+    """The index of a group with its sources, opened on first use."""
 
     home: Home
     scope: Scope
@@ -61,20 +61,20 @@ class Retrieval(msgspec.Struct, dict=True):
     embedder: Callable[[], Chain | None]
     reranker: Callable[[], Reranker | None]
     expand: Callable[[str], list[str]]
-    pages: Callable[[], list[Seen]]  # all Markdown of the group: what a scope sees is decided in the query
+    pages: Callable[[], list[Seen]]  # all Markdown of the group: the query decides what a scope sees
     freshness: Freshness
     vectors: VectorCache
     _corpus_searchers: dict[str, Searcher] = msgspec.field(default_factory=dict)
-    _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that could not be asked last time
+    _unasked: dict[str, str] = msgspec.field(default_factory=dict)  # parts that failed last time
 
     @property
     def settings(self) -> Settings:
         return self.configuration.settings
 
-    # ---- asking ----
+    # ---- searching ----
 
     def search(self, question: Question, corpus: str = "") -> Found:
-        """Hits over the group's memory or its corpora, best first."""
+        """Return hits over the group's memory or its corpora, best first."""
         began = time.monotonic()
         check(question)
         hits: list[Hit] = []
@@ -96,7 +96,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return Found(tuple(best), tuple(dict.fromkeys(degraded)), took)
 
     def find(self, question: Question) -> tuple[Ranking, dict[int, EntryHit]]:
-        """What answers a question, and the entries among it by number, as they are stored now."""
+        """Return what answers a question, and the entries in it by number, as they are stored now."""
         ranking = self.rank(question)
         if all(one.stored.passage.kind != "entry" for one in ranking.found):
             return ranking, {}
@@ -109,22 +109,22 @@ class Retrieval(msgspec.Struct, dict=True):
             return ranking, {}
 
     def rank(self, question: Question, gated: bool = True) -> Ranking:
-        """Ranked passages; of an index that cannot be read none. `gated` returns only what answers."""
+        """Return ranked passages, none if the index cannot be read. `gated` returns only what answers."""
         ask = Searcher.search if gated else Searcher.rank
         try:
             found, healed = self._healing(lambda: ask(self.searcher, question))
             said = ["index: the file was damaged and is built anew"] if healed else []
             return replace(found, degraded=[*said, *found.degraded])
-        except StoreError as error:  # newer, unreadable, not to be removed
+        except StoreError as error:  # written by a newer release, unreadable, or not removable
             found = ask(self._without_file(), replace(question, fast=True))
             return replace(found, degraded=[missing("index", error), *found.degraded])
 
     def consider(self, question: Question, need: float) -> Considered:
-        """What may help with a message; of an index that cannot be read nothing."""
+        """Return what may help with a message; nothing if the index cannot be read."""
         return self._healing(lambda: self.searcher.consider(question, need))[0]
 
     def _without_file(self) -> Searcher:
-        """A searcher over an index in memory, made for one question: its file cannot be used."""
+        """Return a searcher over a temporary index in memory, because the file cannot be used."""
         from nanoclaw_memory.store.sqlite import in_memory
 
         return self._searcher(self._index(Passages(in_memory("index"))))
@@ -132,9 +132,9 @@ class Retrieval(msgspec.Struct, dict=True):
     def cosines(
         self, message: str, source: str, deadline: float | None, fresh: bool = False
     ) -> tuple[dict[int, float], Pool]:
-        """How near a message is to the rows of a source; nothing where the model is not at hand.
+        """Return the similarity of a message to the rows of a source; nothing if the model is not available.
 
-        `fresh`: what changed was taken in a moment ago.
+        `fresh` means that changes were indexed a moment ago.
         """
         if not fresh:
             self.index.refresh(embed=True, sources=(source,))
@@ -143,13 +143,15 @@ class Retrieval(msgspec.Struct, dict=True):
     def overtaken(
         self, source: str, numbers: Sequence[int], fresh: bool = False
     ) -> dict[int, tuple[str, Newer]]:
-        """Which rows of a source a later statement overtakes, none that was pasted: the mark, and that statement."""
+        """Return which rows of a source a later statement supersedes, pasted ones excepted: the mark, and that
+        statement.
+        """
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, SURE)
 
     def overtaken_facts(
         self, numbers: Sequence[int], read: Iterable[tuple[str, str]]
     ) -> tuple[dict[int, tuple[str, Newer]], dict[tuple[str, str], tuple[str, Newer]]]:
-        """The same of facts, and of values by what they were read from, where the newer statement has another one."""
+        """Return the same for facts, and for values by their source text if the newer statement has another one."""
         passages, pairs = self.index.passages, list(read)
         facts = self._overtaken(lambda: passages.ids("facts", numbers))
         sources = dict.fromkeys(source for source, _ in pairs)
@@ -164,7 +166,7 @@ class Retrieval(msgspec.Struct, dict=True):
         }
 
     def overtaken_entries(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
-        """The same of entries; does not build the index."""
+        """Return the same for entries; does not build the index."""
         if not ids or not self.has("index"):
             return {}
         self.refresh(("entries",))
@@ -172,14 +174,16 @@ class Retrieval(msgspec.Struct, dict=True):
         return self._overtaken(lambda: {referred(one): one for one in ids}, fresh=True, least_sure=SURE)
 
     def overtaken_line(self, path: str, line: int, least_sure: float = NAMED) -> tuple[str, Newer] | None:
-        """Whether a later statement overtakes the one on a line of a file: the mark, and that statement."""
+        """Return the mark and the later statement that supersedes one on a line of a file, if any."""
         rows = self._overtaken(
             lambda: dict.fromkeys(self.index.passages.at(path, line), line), least_sure=least_sure
         )
         return rows.get(line)
 
     def given_up(self, path: str, line: int) -> tuple[str, Newer] | None:
-        """The same where the later statement surely is on the same subject, and changed it or has another number."""
+        """Return the same if the later statement is certainly on the same subject, and changed it or has another
+        number.
+        """
         later = self.overtaken_line(path, line, SURE)
         if later is None or later[0] == SUPERSEDED or says_change(later[1].text):
             return later
@@ -187,18 +191,18 @@ class Retrieval(msgspec.Struct, dict=True):
         return later if any(counts_anew(one.passage.text, later[1].text) for one in known) else None
 
     def overtaken_passages(self, ids: Iterable[int]) -> dict[int, tuple[str, Newer]]:
-        """What overtakes passages of any kind that were found a moment ago."""
+        """Return what supersedes passages of any kind that were found a moment ago."""
         return self._overtaken(lambda: {one: one for one in ids}, fresh=True)
 
     def generation(self) -> int:
-        """The number of the index's last change; 0 where there is none, or none that can be read."""
+        """Return the number of the index's last change; 0 if there is no readable index."""
         try:
             return self.index.passages.generation() if self.has("index") else 0
         except StoreError:
             return 0
 
     def superseded_entries(self) -> tuple[str, ...]:
-        """The ids of entries that a later statement supersedes; does not build the index."""
+        """Return the ids of entries that a later statement supersedes; does not build the index."""
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
     def _overtaken(
@@ -222,16 +226,18 @@ class Retrieval(msgspec.Struct, dict=True):
         }
 
     def filter(self, sources: tuple[str, ...] | None = None, noise: bool = False) -> PassageFilter:
-        """What may be found in some sources; `noise` are exchanges that only ask for memory."""
+        """Return the filter for some sources; `noise` are exchanges that only ask for memory."""
         statuses = (*CURRENT, "noise") if noise else CURRENT
         return PassageFilter(sources, statuses=statuses, now=stamp(self.clock.now()))
 
     def filter_for(self, scope: Scope) -> PassageFilter:
-        """What a scope may find here: a private one in a shared scope's index only what was said in shared chats."""
+        """Return the filter for a scope: in a shared scope's index a private one sees only what was said in shared
+        chats.
+        """
         wanted = self.filter()
         if scope.private == self.scope.private:
             return wanted
-        self.refresh()  # what is new was said there too
+        self.refresh()  # new exchanges were said there too
         try:
             known = self.index.passages.documents()
         except StoreError:
@@ -240,45 +246,45 @@ class Retrieval(msgspec.Struct, dict=True):
         return replace(wanted, documents=said)
 
     def for_turn(self, session: str, after: int) -> PassageFilter:
-        """What may be put before a model call: not lessons, nothing held, nothing that is still in its window."""
+        """Return the filter before a model call: no lessons, nothing held, nothing that is still in the window."""
         return replace(self.filter(), left_out=("lessons",), statuses=("",), session=session, after=after)
 
     def refresh(self, sources: tuple[str, ...] | None = None, embed: bool = False) -> None:
-        """Take in what changed; by words unless `embed`. What cannot be read is reported by the next search."""
+        """Index what changed; by words unless `embed`. What cannot be read is reported by the next search."""
         try:
             self._healing(lambda: self.index.refresh(embed, sources, quiet=True))
         except StoreError:
             return
 
     def load_vectors(self) -> None:
-        """Take in the vectors that are new, which the next question would."""
+        """Read new vectors, so that the next question need not."""
         with suppress(StoreError):  # reported by that question
             self.searcher.candidates.load_vectors()
 
     # ---- indexing ----
 
     def run(self, rebuild: bool = False) -> Indexed:
-        """Bring the index of the group's memory up to date."""
+        """Update the index of the group's memory."""
         self.heal()
         return self._healing(lambda: self.index.run(rebuild))[0]
 
     def heal(self) -> None:
-        """Begin a damaged index anew; looks at all of it."""
+        """Rebuild a damaged index; checks all of it."""
         if self._is_damaged():
             self._start_anew()
 
     def stale(self) -> int:
-        """How many files changed or went since the index saw them."""
+        """Return how many files changed or were deleted since they were indexed."""
         found = self.index.scan()
         return len(found.changed) + len(found.removed)
 
     def embed(self, most: int) -> int:
-        """Give vectors to at most so many passages that have none; returns how many."""
+        """Embed at most so many passages that have no vector; return how many."""
         return self.index.embed(most)
 
     @cached_property
     def index(self) -> Index:
-        """The index of the group's memory."""
+        """Return the index of the group's memory."""
         return self._index(Passages(self.database("index")))
 
     def _index(self, passages: Passages) -> Index:
@@ -298,7 +304,7 @@ class Retrieval(msgspec.Struct, dict=True):
 
     @cached_property
     def corpora(self) -> Corpora:
-        """The group's domain documents."""
+        """Return the group's domain documents."""
         from nanoclaw_memory.retrieval.corpus import Corpora
 
         folder = self.home.data(self.scope.group) / "corpora"
@@ -313,7 +319,7 @@ class Retrieval(msgspec.Struct, dict=True):
 
     @cached_property
     def searcher(self) -> Searcher:
-        """Searches the group's index."""
+        """Return the searcher of the group's index."""
         return self._searcher(self.index)
 
     def close(self) -> None:
@@ -335,7 +341,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return hits_of(ranking.found, question.text, {}, name, question.explain), ranking.degraded
 
     def _of_corpora(self, corpus: str) -> list[tuple[str, Searcher]]:
-        """The searchers of one corpus or all, as far as this scope may see them."""
+        """Return the searchers of one corpus or all, as far as this scope may see them."""
         shared = self.settings.privacy.shared_files
         names = [name for name in self.corpora.names() if visible(self.scope, f"corpus/{name}", shared)]
         if corpus != ALL and corpus not in names:
@@ -354,7 +360,7 @@ class Retrieval(msgspec.Struct, dict=True):
         return Searcher(index, half_life, self._weights(), self._expanded, reranking, zone)
 
     def _expanded(self, question: str) -> list[str]:
-        """Other names of whom the question names; none without a graph that serves."""
+        """Return other names of entities in the question; none if the graph does not answer."""
         self._unasked.pop("graph", None)
         try:
             return self.expand(question)
@@ -367,11 +373,11 @@ class Retrieval(msgspec.Struct, dict=True):
         return Chunking(own.chunk_size, min(own.chunk_overlap, own.chunk_size // 2))
 
     def _without_forgotten(self, text: str) -> str:
-        """A file's text without the lines that a person asked to forget."""
+        """Return a file's text without the lines that a person asked to forget."""
         return self.intake.without_forgotten(text)
 
     def _weights(self) -> tuple[float, float] | None:
-        """The weights that somebody set; otherwise the embedder's own serve."""
+        """Return the configured weights; None means the embedder's own."""
         keys = ("memory.searchWeights.vector", "memory.searchWeights.bm25")
         if all(self.configuration.origin(key) == "default" for key in keys):
             return None
@@ -379,13 +385,16 @@ class Retrieval(msgspec.Struct, dict=True):
         return weights.vector, weights.bm25
 
     def _healing(self, act: Callable[[], T]) -> tuple[T, bool]:
-        """Do something with the index; a damaged one is begun anew before that is repeated. True if it was."""
+        """Run an operation on the index; rebuild a damaged one and repeat it. Return the result and whether it was
+        rebuilt.
+        """
         self.database("index").leave_replaced()
         try:
             return act(), False
         except CorruptDatabase:
             pass
-        except (LookupError, TypeError, ValueError):  # what nobody wrote there, unless it is a bug of ours
+        # values that nobody wrote there, unless it is a bug of ours
+        except (LookupError, TypeError, ValueError):
             if not self._is_damaged():
                 raise
         self._start_anew()

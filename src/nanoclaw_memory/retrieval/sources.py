@@ -1,4 +1,4 @@
-"""Rows of the group's databases as passages: exchanges, entries, facts, relations, lessons; read when they change."""
+"""Read rows of the group's databases as passages: exchanges, entries, facts, relations, lessons."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from nanoclaw_memory.types import CONFIRMED, Passage
 
 ROWS_AT_ONCE = 1_000  # of a source, on the way to a search
 FEW_ROWS = 20  # of a source, where nobody asked for a search
-NOISE = "noise"  # the status of what only `ncm sessions search` finds
-SHORT_REPLY = 6  # words of a reply that may say nothing but that something was heard
-FEW_TELLING = 1  # of them that is no function word: two may be an answer ("dusty teal")
+NOISE = "noise"  # the status of passages that only `ncm sessions search` finds
+SHORT_REPLY = 6  # words of a reply that may be a mere acknowledgement
+FEW_TELLING = 1  # content words in such a reply: two may be an answer ("dusty teal")
 _ASKS_FOR_MEMORY = regex(
     r"^\W*(?:do you (?:still )?remember|can you recall|what do you (?:know|remember) about|erinnerst du dich)\b",
     re.IGNORECASE,
@@ -42,15 +42,15 @@ _DENIAL = regex(
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """How far the changes of a source have been read; `above` is the last row read while it is read whole."""
+    """How far the changes of a source have been read; `above` is the last row read during a full read."""
 
     seq: int = 0
     mark: int = 0
-    above: int = -1  # -1: it has been read whole
+    above: int = -1  # -1: the full read is complete
 
 
 class RowSource(msgspec.Struct, frozen=True):
-    """One table whose rows are passages."""
+    """A table whose rows are passages."""
 
     name: str  # of the source, and of its changes in the outbox
     database: str
@@ -61,12 +61,12 @@ class RowSource(msgspec.Struct, frozen=True):
 
 
 def is_noise(user: str, agent: str) -> bool:
-    """Whether an exchange only asks for memory, or only denies it."""
+    """Return whether an exchange only asks for memory, or only says that there is none."""
     return bool(_ASKS_FOR_MEMORY.match(user) or _DENIAL.search(agent[:400]))
 
 
 def only_acknowledges(user: str, agent: str) -> bool:
-    """Whether a reply says nothing of its own: a few usual words, no number, no day, to what was no question."""
+    """Return whether a reply is a mere acknowledgement: a few common words, no number, no day, after no question."""
     said = words(agent)
     if not 0 < len(said) <= SHORT_REPLY or "?" in user or _QUESTION_WORDS.intersection(words(user)[:1]):
         return False
@@ -107,7 +107,7 @@ def _exchanges(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
 
 
 def _own_and_rest(message: str, foreign: Collection[int]) -> tuple[str, str]:
-    """A message without what it quotes, and that."""
+    """Split a message into its own words and what it quotes."""
     if "\n" not in message and "<" not in message:
         return message, ""
     from nanoclaw_memory.intake.own_words import read
@@ -173,7 +173,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object], reader:
         project=str(project),
         origin=str(origin),
         private=not shared,
-        expires=str(until or ""),  # a value that ends in the future holds until then
+        expires=str(until or ""),  # a value that ends in the future is valid until then
     )
 
 
@@ -199,7 +199,7 @@ def _plain(key: str) -> str:
     return key.replace("_", " ").replace("-", " ")
 
 
-# What was said or stored is a passage itself, with its own day and mark: what was read from it is not found again.
+# Exchanges and entries are passages themselves, with day and mark: facts read from them are not found again.
 READ_FROM = ("exchanges/", "entries/")
 _OF_GRAPH = "source, created_at, valid_from, valid_to, shared, origin, project"
 SOURCES = (
@@ -240,20 +240,20 @@ _CURSOR = "cursor:"
 
 
 class RowReader(msgspec.Struct, frozen=True):
-    """Takes what changed in the group's databases into an index."""
+    """Read changed rows of the group's databases into an index."""
 
     passages: Passages
     database: Callable[[str], Database]
     has: Callable[[str], bool]
     chunking: Chunking
-    zone: tzinfo | None = UTC  # in which a day is a day
+    zone: tzinfo | None = UTC  # the time zone of days
 
     def read(
         self, wanted: Collection[str] | None = None, most: int = ROWS_AT_ONCE, whole: bool = False
     ) -> tuple[int, list[str]]:
-        """Take in what changed, at most so many rows of a source: how many were read, and what could not be.
+        """Read at most so many changed rows of each source; return how many, and which sources failed.
 
-        `whole` goes on until nothing is left.
+        `whole` continues until nothing is left.
         """
         done, damaged = 0, dict[str, str]()
         known, heads = self._cursors(), dict[str, Cursor]()
@@ -279,9 +279,9 @@ class RowReader(msgspec.Struct, frozen=True):
         return done, list(damaged.values())
 
     def _read(self, source: RowSource, db: Database, most: int, whole: bool) -> tuple[int, bool]:
-        """Take in one source: how many rows, and whether any are left.
+        """Read one source; return how many rows, and whether any are left.
 
-        The head of the outbox is read before the rows: a change that comes in between is read again, never missed.
+        The head of the outbox is read before the rows: a concurrent change is read again, never missed.
         """
         done = 0
         while True:
@@ -306,7 +306,7 @@ class RowReader(msgspec.Struct, frozen=True):
     def _changed(
         self, source: RowSource, db: Database, known: Cursor, head: Cursor, most: int
     ) -> tuple[Cursor, int]:
-        """The next changes of a source: how far the outbox is read now, and how many rows."""
+        """Return the next changes of a source: the new position in the outbox, and how many rows."""
         rows = db.query(
             "SELECT seq, mark, number FROM outbox WHERE seq > :seq AND kind = :kind ORDER BY seq LIMIT :most",
             {"seq": known.seq, "kind": source.name, "most": most},
@@ -324,7 +324,7 @@ class RowReader(msgspec.Struct, frozen=True):
         self.passages.put_rows(source.name, [*rows, *map(NewRow, sorted(gone))])
 
     def _next(self, source: RowSource, db: Database, above: int, most: int) -> tuple[int, int]:
-        """The next rows of a source that is read whole: the last one read (-1 at the end), and how many."""
+        """Return the next rows of a full read: the last one read (-1 at the end), and how many."""
         sql = (
             f"SELECT {source.columns} FROM {source.table} WHERE {source.key} > :above"  # noqa: S608
             f" ORDER BY {source.key} LIMIT :most"
@@ -334,7 +334,7 @@ class RowReader(msgspec.Struct, frozen=True):
         return (int(rows[-1][0]) if len(rows) == most else -1), len(rows)
 
     def _drop_missing(self, source: RowSource, db: Database) -> None:
-        """Remove the passages of rows that are gone: the file was restored or replaced."""
+        """Remove the passages of deleted rows: the file was restored or replaced."""
         known = self.passages.numbers(source.name)
         sql = f"SELECT {source.key} FROM {source.table}"  # noqa: S608
         gone = known - {int(row[0]) for row in db.query(sql)} if known else set()
@@ -350,17 +350,17 @@ class RowReader(msgspec.Struct, frozen=True):
 
 
 def _head(db: Database) -> Cursor:
-    """The last change of a database."""
+    """Return the last change of a database."""
     rows = db.query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")
     return Cursor(*rows[0]) if rows else Cursor()
 
 
 def _continues(db: Database, known: Cursor) -> bool:
-    """Whether the outbox still has the change that was read last: else its past is another one."""
+    """Return whether the outbox still contains the last change read; otherwise the file was replaced."""
     rows = db.query("SELECT mark FROM outbox WHERE seq = :seq", {"seq": known.seq})
     return bool(rows) and int(rows[0][0]) == known.mark
 
 
 def missing(part: str, error: StoreError) -> str:
-    """How an answer reports that a part of memory could not be asked."""
+    """Return the notice that a part of memory could not be searched."""
     return f"{part}: {error.message}; for what helps: nanoclaw-memory doctor"

@@ -1,4 +1,4 @@
-"""What of a message states something: neither its questions nor its requests, told by closed classes of words."""
+"""Separate the statements in a message from its questions and requests, by closed classes of words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nanoclaw_memory.text import content_words, language, sentences
 
 _CLAUSE = regex(r"(?:[,;:]|\s[–—-])\s+|\s+(?=(?:and|but|und|aber)\s)", re.IGNORECASE)
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)?")
-# Before the word that tells: they may open a statement and a request alike.
+# Words before the one that decides: they may open a statement and a request alike.
 _OPENING = frozenset(
     "ok okay hi hey hello hallo yes no ja nein and but so then also now just next first again please und aber dann"
     " jetzt nun nochmal bitte mal danke thanks".split()
@@ -36,35 +36,35 @@ _SUBJECT = frozenset(
     "i we he she they you it there i'm it's he's she's we're they're there's that's i've we've ich wir er sie es du"
     " man hab habe bin".split()
 )
-# What stands after a verb and never after a subject.
+# Words that follow a verb and never a subject.
 _OBJECT = frozenset(
     "the a an this that these those my our your his her its their me us him them it all every any some der die das"
     " den dem des ein eine einen einem einer mein meine meinen meinem meiner unser unsere unseren unserem dein deine"
     " deinen mir mich uns ihm ihn ihr sie es alle jede jeden jeder bitte mal doch".split()
 )
-# Verbs in the past whose form in -ed does not show it: "Got a letter from the landlord" is no request.
+# Irregular past forms: "Got a letter from the landlord" is no request.
 _PAST = frozenset(
     "got went made took saw sold bought found sent told gave came left met paid heard lost won built began became "
     "brought chose drew drove fell felt forgot grew held kept knew led meant rode ran said slept spent spoke stood "
     "thought wrote wore".split()
 )
-_FINITE = frozenset("got gets goes went comes came kommt kam".split())  # forms that a request has not
+_FINITE = frozenset("got gets goes went comes came kommt kam".split())  # forms that a request cannot have
 _RULE = frozenset("always never don't anymore longer henceforth immer nie niemals künftig stets".split())
 
 
 @bounded(2 * 1024 * 1024)
 def stated_in(text: str) -> str:
-    """The sentences of a message that state something, or their clauses; empty where it only asks or requests."""
-    return " ".join(filter(None, map(_stated_of, sentences(text))))
+    """Return the sentences or clauses of a message that state something; empty if it only asks or requests."""
+    return " ".join(filter(None, map(_statement_in, sentences(text))))
 
 
 def tells(text: str) -> bool:
-    """Whether a message is more than a word of thanks, a sign, or what introduces a paste."""
+    """Return whether a message is more than thanks, a sign, or the introduction of a paste."""
     return len(content_words(text)) > 1 and not text.rstrip().endswith(":")
 
 
 def only_asks(text: str) -> bool:
-    """Whether a message is a question, with or without its mark, and states nothing."""
+    """Return whether a message is a question, with or without its mark, and states nothing."""
     if stated_in(text):
         return False
     found = [word.replace("’", "'").casefold() for word in _TOKEN.findall(text)]
@@ -72,8 +72,8 @@ def only_asks(text: str) -> bool:
     return text.rstrip().endswith("?") or (len(clause) > 1 and _asks(clause, language(text) == "german"))
 
 
-def _stated_of(sentence: str) -> str:
-    """A sentence from its first clause on that states something; of a question what is stated before it."""
+def _statement_in(sentence: str) -> str:
+    """Return a sentence from its first stating clause on; of a question what is stated before it."""
     german = language(sentence) == "german"
     starts = [0, *(match.end() for match in _CLAUSE.finditer(sentence))]
     ends = [*starts[1:], len(sentence)]
@@ -81,15 +81,15 @@ def _stated_of(sentence: str) -> str:
     for start, end in zip(starts[:last], ends[:last], strict=True):
         found = [word.replace("’", "'") for word in _TOKEN.findall(sentence[start:end])]
         clause = list(itertools.dropwhile(lambda word: word.casefold() in _OPENING, found))
-        if len(clause) > 1 and _states(clause, german, start > 0, last < len(ends)):
+        if len(clause) > 1 and _is_statement(clause, german, start > 0, last < len(ends)):
             return sentence[start : ends[last - 1]]
     return ""
 
 
-def _states(clause: list[str], german: bool, later: bool, before_question: bool) -> bool:
-    """Whether a clause has a subject before its verb, or says what to do at all times.
+def _is_statement(clause: list[str], german: bool, later: bool, before_question: bool) -> bool:
+    """Return whether a clause has a subject before its verb, or says what to do at all times.
 
-    One that may go on with a request, or names what a question is about, has to show its verb.
+    One that may continue a request, or that names the subject of a question, must contain a recognisable verb.
     """
     found = [word.casefold() for word in clause]
     if _RULE.intersection(found):
@@ -108,7 +108,7 @@ def _is_subordinate(found: list[str]) -> bool:
 
 
 def _asks(found: list[str], german: bool) -> bool:
-    """Whether a clause begins with a word that asks, after a preposition at most, or with its auxiliary."""
+    """Return whether a clause begins with a question word, at most after a preposition, or with its auxiliary."""
     asking = found[1 if found[0] in _PREPOSITION else 0].removesuffix("'s")
     if asking in (_GERMAN_ASKING if german else _ASKING):
         return True
@@ -122,7 +122,7 @@ def _asks(found: list[str], german: bool) -> bool:
 
 
 def _verb_follows(clause: list[str], german: bool) -> bool:
-    """Whether a verb follows what a clause begins with; a request begins with its verb, and its object follows."""
+    """Return whether a verb follows the beginning of a clause; a request begins with its verb, then its object."""
     found = [word.casefold() for word in clause]
     main = set(itertools.takewhile(lambda word: word not in _SUBORDINATE, found[1:]))
     if found[0].endswith("ed") or found[0] in _PAST:
@@ -131,7 +131,7 @@ def _verb_follows(clause: list[str], german: bool) -> bool:
         return False
     if not (_AUXILIARY | _FINITE).isdisjoint(main):
         return True
-    if german:  # the verb is second, and only nouns have capitals
+    if german:  # the verb is second, and only nouns are capitalised
         plain = next((word for word in clause[1:] if not word[0].isupper()), "")
         return bool(plain) and plain not in _OBJECT | _PREPOSITION
     takes_object = len(found) > 2 and found[1].endswith(("s", "ed")) and found[2] in _OBJECT
@@ -139,6 +139,6 @@ def _verb_follows(clause: list[str], german: bool) -> bool:
 
 
 def _may_be_verb(word: str) -> bool:
-    """Whether an English word may be a verb in its plain form: language models have a token for its form in -ing."""
+    """Return whether an English word may be a base verb: language models have a token for its form in -ing."""
     forms = (f"{word}ing", f"{word.removesuffix('e')}ing", f"{word}{word[-1]}ing")
     return any(tokens.is_one(f" {form}") for form in forms)

@@ -1,4 +1,4 @@
-"""Vectors for what an index holds: batch by batch, for each model of the chain; the old ones serve till then."""
+"""Embed what an index contains, in batches, with each model of the chain; old vectors serve until then."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.vectors import VectorCache
 
 BATCH = 64
-PACKED = 320 * BATCH  # texts after which vectors go into the file
+PACKED = 320 * BATCH  # texts after which vectors are packed into the file
 _ANSWERING = "answering"
 
 
 def answering(chunks: Passages) -> str:
-    """The key of the model whose vectors last covered the whole index; nothing before the first time."""
+    """Return the key of the model whose vectors last covered the whole index; empty before that."""
     return chunks.meta(_ANSWERING) or ""
 
 
 class Vectoring(msgspec.Struct):
-    """One run over one index with one chain; `said` gathers what went wrong."""
+    """Embed one index with one chain; `said` collects the problems."""
 
     passages: Passages
     chain: Chain
@@ -38,21 +38,21 @@ class Vectoring(msgspec.Struct):
 
     @property
     def complete(self) -> bool:
-        """Whether the first model has a vector of every chunk, as the last run found."""
+        """Return whether the first model has a vector of every chunk, as of the last run."""
         return self._complete(self.chain.members[0])
 
     @property
     def replacing(self) -> str:
-        """The key of the model that answers while the configured one is not yet complete; or nothing."""
+        """Return the key of the model in use while the configured one is not yet complete, or nothing."""
         old = answering(self.passages)
         return "" if old == self.chain.identity.key else old
 
     def fill(self, fallbacks: bool, most: int = -1) -> int:
-        """Embed what has no vector yet, at most so many texts; returns how many were embedded.
+        """Embed at most so many passages without a vector; return how many.
 
-        A fallback without vectors of its own could not answer, so a full run fills those too.
+        A fallback without vectors of its own could not answer, so a full run embeds with those too.
         """
-        done, last = 0, self.passages.last_id()  # what comes in meanwhile is left to the next run
+        done, last = 0, self.passages.last_id()  # later passages are left to the next run
         whole: list[str] = []
         for member in self.chain.members if fallbacks else self.chain.members[:1]:
             if self._complete(member):
@@ -65,11 +65,11 @@ class Vectoring(msgspec.Struct):
                 whole.append(member.identity.key)
             elif embedded:  # in the order of passages: none before the last of these is missing
                 self.passages.set_covered(member.identity.key, min(waiting[embedded - 1][1], last - 1))
-        self._settle(whole, last)
+        self._record_complete(whole, last)
         return done
 
     def ahead(self, new: Iterable[NewPassage]) -> int:
-        """Embed texts that are about to be stored, so that they are never without vectors."""
+        """Embed texts before they are stored, so that they are never without vectors."""
         member, done = self.chain.members[0], 0
         batch: dict[bytes, Passage] = {}
         for one in new:
@@ -82,11 +82,11 @@ class Vectoring(msgspec.Struct):
         return done + self._embed_missing(member, batch)
 
     def prune(self) -> None:
-        """Drop what no chunk and no configured model needs."""
+        """Drop vectors that belong to no chunk and no configured model."""
         self.passages.prune_vectors([identity.key for identity in self.chain.identities])
 
     def pack(self) -> None:
-        """Leave the first model's vectors to a file, where they are many."""
+        """Move the first model's vectors to a file if there are many."""
         self.cache.pack(self.passages, self.chain.identity.key, self.chain.identity.dimensions)
 
     def _fill(self, member: Embedder, waiting: Sequence[tuple[bytes, int]]) -> int:
@@ -98,7 +98,7 @@ class Vectoring(msgspec.Struct):
                 return start
             if start % PACKED == PACKED - BATCH and member is self.chain.members[0]:
                 self.passages.set_covered(member.identity.key, batch[-1][1])
-                self.pack()  # or the database would have to hold them all
+                self.pack()  # otherwise the database would have to hold them all
         report("embeddings", len(waiting), len(waiting))
         return len(waiting)
 
@@ -130,8 +130,8 @@ class Vectoring(msgspec.Struct):
     def _complete(self, member: Embedder) -> bool:
         return self.passages.covered(member.identity.key) >= self.passages.last_id()
 
-    def _settle(self, whole: Sequence[str], last: int) -> None:
-        """Note who covers everything; the first model takes over when it does, and the one before it goes."""
+    def _record_complete(self, whole: Sequence[str], last: int) -> None:
+        """Record which model covers everything; a complete first model replaces the one before it."""
         for key in whole:
             if self.passages.covered(key) < last:
                 self.passages.set_covered(key, last)

@@ -17,7 +17,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.settings.sections import PluginEntries, Settings
 
 FILE_NAME = "nanoclaw.json"
-SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL has a password
+SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL contains a password
 _CAPITAL, _SEPARATOR = regex(r"(?<=[a-z0-9])([A-Z])"), regex(r"[.\-]")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
@@ -25,7 +25,7 @@ _PROJECT_MAY_SET = ("memory.", "plugins.entries.", "graph.")
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """One setting: its path, type, default, sentence and limits."""
+    """One setting: its path, type, default, description and limits."""
 
     path: str
     type: Any
@@ -35,7 +35,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """Return the environment variable that sets it."""
         return "NANOCLAW_" + _SEPARATOR.sub("_", _CAPITAL.sub(r"_\1", self.path)).upper()
 
 
@@ -50,7 +50,7 @@ class Configuration(msgspec.Struct, frozen=True):
         return self.origins.get(path, "default")
 
     def value(self, path: str) -> Any:
-        """The value at a dotted path, as in the file."""
+        """Return the value at a dotted path, as in the file."""
         node = msgspec.to_builtins(self.settings)
         for part in path.split("."):
             if not isinstance(node, dict) or part not in node:
@@ -60,7 +60,7 @@ class Configuration(msgspec.Struct, frozen=True):
 
 
 def leaves(section: Any = Settings, prefix: str = "") -> Iterator[Leaf]:
-    """Every setting there is."""
+    """Yield every setting."""
     for entry in msgspec.structs.fields(section):
         path = f"{prefix}{entry.encode_name}"
         kind, *notes = get_args(entry.type) if get_origin(entry.type) is Annotated else (entry.type,)
@@ -100,7 +100,7 @@ def load(
     return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
 
 
-# Azure's own variables, beside those that the defaults name; a file that sets the key says more.
+# Azure's own variables, in addition to those in the defaults; a file that sets the key takes precedence.
 _AZURE = {
     "AZURE_OPENAI_EMBEDDING_DEPLOYMENT": "embeddings.deployment",
     "AZURE_OPENAI_API_VERSION": "embeddings.apiVersion",
@@ -114,7 +114,7 @@ _NO_SETTINGS = frozenset(
 
 
 def _with_variables(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a tree whose texts contain ${VAR}: defaults may, too."""
+    """Return the part of a tree whose texts contain ${VAR}, which defaults may also contain."""
     below = {key: _with_variables(value) for key, value in tree.items() if isinstance(value, dict)}
     texts = {key: value for key, value in tree.items() if isinstance(value, str) and "${" in value}
     return {key: value for key, value in (below | texts).items() if value}
@@ -172,7 +172,7 @@ class _Sources:
 
 
 def validated(tree: Mapping[str, Any]) -> Settings:
-    """The tree as settings, or an error that names the key and what is allowed."""
+    """Return the tree as settings, or raise an error that names the key and what is allowed."""
     try:
         return msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
@@ -185,7 +185,7 @@ def validated(tree: Mapping[str, Any]) -> Settings:
 
 
 def allowed(leaf: Leaf) -> str:
-    """What a setting accepts, in words."""
+    """Return what a setting accepts, in words."""
     if get_origin(leaf.type) is Literal:
         return "allowed: " + ", ".join(map(str, get_args(leaf.type)))
     default = json.dumps(msgspec.to_builtins(leaf.default))
@@ -193,7 +193,7 @@ def allowed(leaf: Leaf) -> str:
 
 
 def type_name(leaf: Leaf) -> str:
-    """The JSON type of a setting."""
+    """Return the JSON type of a setting."""
     origin = get_origin(leaf.type)
     if origin is Literal:
         return "one of " + ", ".join(map(str, get_args(leaf.type)))
@@ -202,7 +202,7 @@ def type_name(leaf: Leaf) -> str:
 
 
 def project_file(directory: Path, home: Path) -> Path | None:
-    """The nearest nanoclaw.json at or above `directory` that is not the home's own."""
+    """Return the nearest nanoclaw.json at or above `directory` that is not the home's own."""
     for folder in (directory, *directory.parents):
         candidate = folder / FILE_NAME
         if candidate.is_file() and folder.resolve() != home.resolve():
@@ -213,7 +213,7 @@ def project_file(directory: Path, home: Path) -> Path | None:
 
 
 def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
-    """The file's tree with one setting changed; validated as a whole."""
+    """Return the file's tree with one setting changed; validated as a whole."""
     known = {leaf.path: leaf for leaf in leaves()}
     tree: dict[str, Any] = json.loads(json.dumps(raw))
     value = _from_text(_known(path, known), text, path)
@@ -226,7 +226,7 @@ def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The JSON object of a settings file; empty when there is none."""
+    """Return the JSON object of a settings file; empty if it is missing."""
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -249,7 +249,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsError:
-    """The error for a key that does not exist, with the nearest ones that do."""
+    """Return the error for a key that does not exist, with the nearest ones that do."""
     from nanoclaw_memory.text import nearest_names
 
     options = names or tuple(leaf.path for leaf in leaves())
@@ -272,7 +272,7 @@ _PLUGIN_KEYS = {"priority": "order", "cacheTTL": "cacheTtl"}  # as older systems
 
 
 def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tree with plugins' keys as we spell them, and third-party plugins under `thirdParty`."""
+    """Return the tree with plugins' keys in our spelling, and third-party plugins under `thirdParty`."""
     plugins = raw.get("plugins")
     if not isinstance(plugins, dict) or not isinstance(plugins.get("entries"), dict):
         return raw
@@ -305,7 +305,7 @@ def _flat(
 
 
 def _from_text(leaf: Leaf, text: str, where: str) -> Any:
-    """A value given as text (flag, environment, `config set`) in the setting's own type."""
+    """Parse a value passed as text (flag, environment, `config set`) into the setting's type."""
     origin = get_origin(leaf.type)
     if leaf.type is str or origin is Literal or "${" in text:
         return text

@@ -1,4 +1,4 @@
-"""The keys of nanoclaw.json, their types, defaults and a sentence for each."""
+"""The keys of nanoclaw.json, their types, defaults and descriptions."""
 
 # No `from __future__ import annotations`: msgspec would evaluate each of these twice in every process.
 
@@ -18,15 +18,13 @@ NotNegative = Annotated[int, Meta(ge=0)]
 
 
 def doc(text: str) -> Meta:
-    """The sentence about a setting in `config show` and the docs."""
+    """Attach the description of a setting for `config show` and the docs."""
     return Meta(description=text)
 
 
 class SearchWeights(Section, frozen=True):
-    vector: Annotated[Share, doc("weight of vector similarity; unset, the embedder's own weight serves")] = (
-        0.7
-    )
-    bm25: Annotated[Share, doc("weight of keyword score; unset, the embedder's own weight serves")] = 0.3
+    vector: Annotated[Share, doc("weight of vector similarity; unset: the embedder's own weight")] = 0.7
+    bm25: Annotated[Share, doc("weight of the keyword score; unset: the embedder's own weight")] = 0.3
 
 
 class MemorySettings(Section, frozen=True):
@@ -85,7 +83,7 @@ class ProjectsSettings(Section, frozen=True):
 class EmbeddingsSettings(Section, frozen=True):
     provider: Annotated[
         Literal["local", "azure-openai", "openai", "none"],
-        doc("who embeds: the embedded model, Azure OpenAI, any OpenAI-compatible server, nobody"),
+        doc("the embedder: the embedded model, Azure OpenAI, any OpenAI-compatible server, or none"),
     ] = "local"
     endpoint: Annotated[str, doc("base address of the Azure resource or OpenAI-compatible server")] = (
         "${AZURE_OPENAI_ENDPOINT:-}"
@@ -95,7 +93,7 @@ class EmbeddingsSettings(Section, frozen=True):
     )
     deployment: Annotated[str, doc("Azure deployment")] = "text-embedding-3-large"
     api_version: Annotated[str, doc("Azure API version")] = "2024-06-01"
-    dimensions: Annotated[Positive, doc("vector length asked of Azure")] = 3072
+    dimensions: Annotated[Positive, doc("vector length requested from Azure")] = 3072
     fallback_deployment: Annotated[
         str, doc("Azure deployment used when the first is down; empty for none")
     ] = "text-embedding-3-small"
@@ -116,24 +114,26 @@ class EmbeddingsSettings(Section, frozen=True):
 
 class JudgeSettings(Section, frozen=True):
     enabled: Annotated[
-        bool, doc("let the small local model judge what a message is; off, rules and a small scorer do")
+        bool, doc("let the small local model classify messages; when off, rules and a small scorer do")
     ] = True
 
 
 class RerankSettings(Section, frozen=True):
     provider: Annotated[
         Literal["none", "local", "llm"],
-        doc("who reads the best hits again: nobody, the local cross-encoder, the writer's model"),
+        doc("the reranker of the best hits: none, the local cross-encoder, or the writer's model"),
     ] = "none"
     model: Annotated[str, doc("model of the writer's server that reranks; empty: the writer's own")] = ""
-    candidates: Annotated[int, Meta(ge=1, le=50), doc("most hits that are read again")] = 24
-    timeout_ms: Annotated[Positive, doc("time box of reranking; what does not fit keeps its place")] = 2000
+    candidates: Annotated[int, Meta(ge=1, le=50), doc("most hits that are reranked")] = 24
+    timeout_ms: Annotated[Positive, doc("time limit of reranking; hits beyond it keep their place")] = 2000
 
 
 class WriterSettings(Section, frozen=True):
     provider: Annotated[
         Literal["none", "openai", "azure-openai", "anthropic"],
-        doc("who writes text for upkeep: nobody, any OpenAI-compatible chat server, Azure OpenAI, Anthropic"),
+        doc(
+            "the language model for upkeep: none, any OpenAI-compatible chat server, Azure OpenAI, or Anthropic"
+        ),
     ] = "none"
     tasks: Annotated[
         tuple[Literal["reword", "consolidate", "settle", "merge"], ...],
@@ -174,8 +174,8 @@ class GraphSettings(Section, frozen=True):
     single_valued_predicates: Annotated[
         tuple[str, ...], doc("predicates of which a subject has one current object; any other keeps several")
     ] = ("lives_in", "works_at", "works_for", "reports_to", "married_to")
-    linked_bump: Annotated[float, doc("activation added to a fact that came along as linked")] = 0.15
-    cooling: Annotated[Share, doc("what a day leaves of a fact's activation")] = 0.95
+    linked_bump: Annotated[float, doc("activation added to a linked fact")] = 0.15
+    cooling: Annotated[Share, doc("share of a fact's activation that is left after a day")] = 0.95
 
 
 class GraphMemorySettings(Section, frozen=True):
@@ -187,8 +187,8 @@ class GraphMemorySettings(Section, frozen=True):
     activation_bump: Annotated[float, doc("activation added to a retrieved fact")] = 0.5
     activation_weight: Annotated[Share, doc("share of activation in the combined score")] = 0.3
     relevance_weight: Annotated[Share, doc("share of relevance in the combined score")] = 0.7
-    co_occurrence_limit: Annotated[NotNegative, doc("most linked facts pulled in")] = 4
-    co_occurrence_min_weight: Annotated[float, doc("weight from which facts count as linked")] = 2
+    co_occurrence_limit: Annotated[NotNegative, doc("most linked facts that are added")] = 4
+    co_occurrence_min_weight: Annotated[float, doc("minimal weight of a link between facts")] = 2
     cache_size: Annotated[NotNegative, doc("answers kept")] = 10
     cache_ttl: Annotated[NotNegative, doc("milliseconds an answer is kept")] = 60_000
 
@@ -213,17 +213,19 @@ class ContinuitySettings(Section, frozen=True):
     order: Annotated[int, doc("place in the pipeline")] = 10
     max_exchanges: Annotated[Positive, doc("accepted and not used: no exchange leaves the archive")] = 5000
     context_budget: Annotated[Positive, doc("most tokens of the block")] = 2000
-    recent_share: Annotated[Share, doc("of the block's tokens for the last week")] = 0.5
-    mid_share: Annotated[Share, doc("for two months before that; the rest is for older talk")] = 0.3
+    recent_share: Annotated[Share, doc("share of the block's tokens for the last week")] = 0.5
+    mid_share: Annotated[
+        Share, doc("share for the two months before that; the rest is for older exchanges")
+    ] = 0.3
     max_recollections: Annotated[Positive, doc("most exchanges recalled in one block")] = 6
-    always: Annotated[bool, doc("recall even when nothing speaks for having heard of it before")] = False
+    always: Annotated[bool, doc("recall even when the message seems to need no memory")] = False
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
 
 
 class StabilitySettings(Section, frozen=True):
     enabled: Annotated[bool, doc("watch for drift, loops and confabulation")] = True
     order: Annotated[int, doc("place in the pipeline")] = 15
-    entropy_threshold: Annotated[float, doc("entropy from which drift is pointed out")] = 0.7
+    entropy_threshold: Annotated[float, doc("minimal entropy at which drift is reported")] = 0.7
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 300
 
 
@@ -231,7 +233,9 @@ class GrowthSettings(Section, frozen=True):
     enabled: Annotated[bool, doc("learn lessons from corrections and inject them")] = True
     order: Annotated[int, doc("place in the pipeline")] = 20
     max_lessons: Annotated[Positive, doc("most lessons in the block")] = 3
-    min_similarity: Annotated[Share, doc("cosine from which a lesson applies; 0: the embedder's own")] = 0.0
+    min_similarity: Annotated[
+        Share, doc("minimal cosine at which a lesson applies; 0: the embedder's own")
+    ] = 0.0
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 500
 
 
@@ -267,7 +271,7 @@ class CronSettings(Section, frozen=True):
     decay: Annotated[str, doc("when activation cools")] = "0 3 * * *"
     rag_reindex: Annotated[str, doc("when domain corpora are indexed again")] = "30 3 * * 0"
     intake: Annotated[
-        str, doc("when what was said and written is taken in: archive, facts, index; empty for never")
+        str, doc("when exchanges and files are processed: archive, facts, index; empty for never")
     ] = "0 * * * *"
     nightly: Annotated[
         str, doc("when expired lines move, proposals are made and entries expire; empty for never")
@@ -281,7 +285,7 @@ class UpkeepSettings(Section, frozen=True):
     routine_days: Annotated[
         NotNegative, doc("days that log lines of importance under 0.4 stay before they are archived")
     ] = 7
-    promote_score: Annotated[Share, doc("score from which a log line is proposed for MEMORY.md")] = 0.8
+    promote_score: Annotated[Share, doc("minimal score of a log line that is proposed for MEMORY.md")] = 0.8
     max_proposals: Annotated[Positive, doc("most promotions that wait for review at a time")] = 20
     active_context_bytes: Annotated[Positive, doc("most bytes of active-context.md after a refresh")] = 2_000
 

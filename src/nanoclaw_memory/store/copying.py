@@ -1,4 +1,4 @@
-"""Copies the rows of a database into one of another engine, table by table."""
+"""Copy the rows of a database into one of another engine, table by table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nanoclaw_memory.store.database import Database, Params
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.table import insertion
 
-DERIVED = ("outbox",)  # the target's own triggers fill it; its marks tell the index to read everything again
+DERIVED = ("outbox",)  # filled by the target's own triggers, whose rows make the index read everything again
 
 
 def copy_rows(source: Database, target: Database) -> dict[str, int]:
-    """Put every row of `source` into the empty tables of `target`, inside its transaction; returns how many of each."""
+    """Copy every row of `source` into the empty tables of `target`, inside its transaction; return the counts."""
     columns = source.tables()
     counts = {}
     for table, own in target.tables().items():
@@ -30,8 +30,8 @@ def copy_rows(source: Database, target: Database) -> dict[str, int]:
     return counts
 
 
-class Contents(msgspec.Struct, frozen=True):
-    """What a database has, whatever its engine: rows by table, and a digest of all of them."""
+class DatabaseContents(msgspec.Struct, frozen=True):
+    """The content of a database, whatever its engine: row counts by table, and a digest of all rows."""
 
     counts: dict[str, int]
     digest: str
@@ -41,8 +41,8 @@ class Contents(msgspec.Struct, frozen=True):
         return sum(self.counts.values())
 
 
-def contents(database: Database) -> Contents:
-    """The rows of every table that has any, counted and digested; their order and what is derived do not matter."""
+def contents(database: Database) -> DatabaseContents:
+    """Count and digest the rows of every non-empty table, regardless of order, without derived tables."""
     counts: dict[str, int] = {}
     total = 0
     for table, columns in sorted(database.tables().items()):
@@ -53,11 +53,11 @@ def contents(database: Database) -> Contents:
             text = f"{table}\n{[_plain(value) for value in row]!r}"
             total += int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest())
             counts[table] = counts.get(table, 0) + 1
-    return Contents(counts, f"{total % (1 << 128):032x}")
+    return DatabaseContents(counts, f"{total % (1 << 128):032x}")
 
 
 def _plain(value: Any) -> Any:
-    """A value as both engines have it: whole numbers without a fraction, no NUL in a text."""
+    """Return a value in the form common to both engines: whole numbers without a fraction, no NUL in a text."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, memoryview | bytearray):

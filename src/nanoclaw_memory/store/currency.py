@@ -1,4 +1,4 @@
-"""Rows of currency: which passage a later one overtakes or follows, and statements found by a word."""
+"""Rows of currency: which passage a later one supersedes or follows, and statements found by a word."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from nanoclaw_memory.store.table import Table, insertion
 from nanoclaw_memory.types import Passage
 
 SUPERSEDED, EARLIER = "superseded", "earlier"
-WIDESPREAD = 2_000  # passages with a word from which on nobody looks which of them are statements
-BOTH = "both"  # decided: they hold at once, and neither is marked
-# Passages that state something in a line or two: what an agent answers and the prose of pages are not compared.
+WIDESPREAD = 2_000  # passages with a word beyond which it is not checked which of them are statements
+BOTH = "both"  # a decision that both are valid, so that neither is marked
+# Passages with a statement of a line or two; answers of agents and prose of pages are not compared.
 _KINDS = ("line", "item", "entry", "fact", "lesson")
 _ONLY_ASKS = "p.text LIKE '%?' AND p.text NOT LIKE '%, %' AND p.text NOT LIKE '%. %'"
 _STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User' AND NOT ({_ONLY_ASKS})))"
-# An answer of a line or two, which may say that the agent changed something.
+# An answer of a line or two, which may report a change made by the agent.
 _REPORT = "(p.kind = 'turn' AND p.speaker = 'Agent' AND length(p.text) <= 200)"
 
 
 def is_statement(passage: Passage) -> bool:
-    """Whether a passage is compared with others."""
+    """Return whether a passage is compared with others."""
     return passage.kind in _KINDS or (passage.kind == "turn" and passage.speaker == "User")
 
 
 class Overtaken(msgspec.Struct, frozen=True):
-    """An older passage, a newer one on the same subject, and how sure it is that the newer one replaces it."""
+    """An older passage, a newer one on the same subject, and how certain it is that the newer one replaces it."""
 
     older: int
     newer: int
@@ -38,7 +38,7 @@ class Overtaken(msgspec.Struct, frozen=True):
 
 
 class CurrencyTable(Table[Overtaken]):
-    """The rows of one search index."""
+    """The currency rows of one search index."""
 
     table = "currency"
     columns = ", ".join(Overtaken.__struct_fields__)
@@ -50,7 +50,7 @@ class CurrencyTable(Table[Overtaken]):
         self.db.execute_many(sql, map(msgspec.structs.asdict, rows))
 
     def of(self, older: Iterable[int], visible: Selection | None = None) -> list[Overtaken]:
-        """The rows of older passages whose newer passage a selection lets in."""
+        """Return the rows of older passages whose newer passage is in a selection."""
         only = visible.of("newer") if visible is not None else ""
         return self.select(
             f"WHERE older IN (SELECT value FROM json_each(:older)){' AND ' + only if only else ''}",  # noqa: S608
@@ -58,7 +58,7 @@ class CurrencyTable(Table[Overtaken]):
         )
 
     def answered(self, answers: Iterable[int], chars: int) -> dict[int, int]:
-        """Of answers of at most so many characters the first passage of the message that each answers."""
+        """Return, for answers of at most so many characters, the first passage of the message that each answers."""
         if not (asked := list(answers)):
             return {}
         rows = self.db.query(
@@ -71,7 +71,7 @@ class CurrencyTable(Table[Overtaken]):
         return {int(answer): int(message) for answer, message in rows}
 
     def before(self, message: int) -> int:
-        """The message before one in its conversation; 0 where it is the first."""
+        """Return the previous message of the conversation; 0 for the first."""
         rows = self.db.query(
             "SELECT b.id FROM passages m JOIN passages b ON b.document_id = m.document_id AND b.number < m.number"
             " AND b.number > 0 AND b.kind = 'turn' AND b.speaker = 'User' WHERE m.id = :message"
@@ -81,7 +81,7 @@ class CurrencyTable(Table[Overtaken]):
         return int(rows[0][0]) if rows else 0
 
     def following(self, answers: Iterable[int]) -> dict[int, int]:
-        """Of answers the first passage of the message after each in its conversation."""
+        """Return, for answers, the first passage of the next message of the conversation."""
         if not (asked := list(answers)):
             return {}
         rows = self.db.query(
@@ -94,12 +94,12 @@ class CurrencyTable(Table[Overtaken]):
         return {int(answer): int(message) for answer, message in rows if message is not None}
 
     def undecided(self, most: int) -> list[Overtaken]:
-        """Pairs of which it is not known whether both hold, those with the newest statements first."""
+        """Return pairs about which it is unknown whether both are valid, those with the newest statements first."""
         rest = "WHERE kind = 'earlier' AND sure <= 0.5 ORDER BY newer DESC, older DESC LIMIT :most"
         return self.select(rest, {"most": most})
 
     def superseded_entries(self) -> tuple[str, ...]:
-        """The ids of entries that are superseded."""
+        """Return the ids of entries that are superseded."""
         rows = self.db.query(
             "SELECT DISTINCT p.reference FROM currency c JOIN passages p ON p.id = c.older"
             " WHERE c.kind = 'superseded' AND p.kind = 'entry'"
@@ -107,12 +107,12 @@ class CurrencyTable(Table[Overtaken]):
         return tuple(str(reference) for (reference,) in rows)
 
     def statements_after(self, last: int, most: int) -> list[int]:
-        """The next above an id that are compared: statements, and short answers."""
+        """Return the next passages above an id that are compared: statements, and short answers."""
         sql = f"SELECT id FROM passages p WHERE id > :last AND ({_STATEMENT} OR {_REPORT}) ORDER BY id LIMIT :most"  # noqa: S608
         return [int(number) for (number,) in self.db.query(sql, {"last": last, "most": most})]
 
     def statements_with(self, word: str, most: int) -> list[int] | None:
-        """Statements that contain a word, looking stops at `most`; None where too many passages do to be looked at."""
+        """Return at most `most` statements that contain a word; None if too many passages contain it."""
         found, params = self.db.containing("passages_fts", [word], column="body")
         if self.db.occurrences("passages_fts", word, WIDESPREAD) == WIDESPREAD:
             return None

@@ -1,4 +1,4 @@
-"""Typed entries in their table: write, find, filter, count; the rules are in `entries`."""
+"""The table of typed entries: write, find, filter, count; the rules are in `entries`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nanoclaw_memory.store.table import Table, as_struct, assignments, insertion
 from nanoclaw_memory.types import Entry, Provenance
 
 PRIORITIES = ("critical", "high", "medium", "low")
-SHORT_ID = 12  # characters of an id that are enough where no other begins so: `mem-` and eight more
+SHORT_ID = 12  # characters that identify an entry unless another id begins the same: `mem-` and eight more
 BEHAVIORAL = ("preference", "instruction", "correction")
-# The columns of the fields of an entry, and of those of its provenance.
+# The columns of an entry's fields, and of its provenance.
 _OWN = {name: name for name in Entry.__struct_fields__ if name not in ("behavioral", "provenance")}
 _OWN |= {"expires": "expires_at"}
 _CAME = {name: name for name in Provenance.__struct_fields__}
@@ -38,7 +38,7 @@ class Filter(msgspec.Struct, frozen=True):
     without_authors: tuple[str, ...] = ()  # whose entries are left out unless a person has approved them
 
     def sql(self) -> tuple[str, dict[str, Any]]:
-        """The condition on `entries`, and its values."""
+        """Return the condition on `entries`, and its values."""
         params: dict[str, Any] = {"now": self.now, "worst": PRIORITIES.index(self.priority_min)}
         parts = [_one_of("status", self.statuses, params), "priority <= :worst"]
         if "expired" not in self.statuses:
@@ -72,32 +72,32 @@ class EntryTable(Table[Entry]):
     # ---- reading ----
 
     def get(self, entry_id: str) -> Entry | None:
-        """An entry by its id, or by a beginning of it that no other has: models are shown a short one."""
+        """Return an entry by its id or a unique prefix of it: models are shown short ones."""
         last = entry_id + "~" if len(entry_id) >= SHORT_ID else entry_id
         found = self.select("WHERE id >= :id AND id <= :last LIMIT 2", {"id": entry_id, "last": last})
         return found[0] if len(found) == 1 or (found and found[0].id == entry_id) else None
 
     def recent(self, wanted: Filter, limit: int) -> list[Entry]:
-        """The newest first."""
+        """Return entries, newest first."""
         return self._select(wanted, "ORDER BY created_at DESC, number DESC LIMIT :limit", limit=limit)
 
     def all(self, wanted: Filter) -> list[Entry]:
-        """In the order of writing."""
+        """Return entries in the order of writing."""
         return self._select(wanted, "ORDER BY number")
 
     def those(self, ids: Sequence[str], wanted: Filter) -> list[Entry]:
-        """Those of these entries that a filter lets in, in the order in which they were stored."""
+        """Return those of these entries that pass a filter, in the order of storing."""
         more = "AND id IN (SELECT value FROM json_each(:ids)) ORDER BY number"
         return self._select(wanted, more, ids=json.dumps(list(ids))) if ids else []
 
     def weightiest(self, wanted: Filter, limit: int) -> list[Entry]:
-        """The highest priority first, then the newest."""
+        """Return entries by priority, then newest first."""
         return self._select(
             wanted, "ORDER BY priority, created_at DESC, number DESC LIMIT :limit", limit=limit
         )
 
     def matching(self, query: str, wanted: Filter, limit: int) -> list[Entry]:
-        """Entries that contain any of the query's words, best first."""
+        """Return entries that contain any of the query's words, best first."""
         where, params = wanted.sql()
         only = f"EXISTS (SELECT 1 FROM entries WHERE number = entries_fts.rowid AND {where})"  # noqa: S608
         ranked = self.db.match("entries_fts", terms_of(query), limit, only, params)
@@ -105,25 +105,25 @@ class EntryTable(Table[Entry]):
         return [found[number] for number, _ in ranked if number in found]
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Entry]:
-        """The entries with these row numbers."""
+        """Return the entries with these row numbers."""
         params: dict[str, Any] = {}
         where = _one_of("number", numbers, params)
         rows = self.db.query(f"SELECT number, {self.columns} FROM entries WHERE {where}", params)  # noqa: S608
         return {int(number): self.read(tuple(row)) for number, *row in rows}
 
     def same_text(self, entry_type: str, text_key: str, now: str) -> list[Entry]:
-        """The current entries of the type with the same normalised text."""
-        # Only the key is asked of the index: with the status in it, SQLite would read every active row.
+        """Return the current entries of the type with the same normalised text."""
+        # Only the key is looked up in the index: with the status in it, SQLite would read every active row.
         found = self.select("WHERE type = :type AND text_key = :key", {"type": entry_type, "key": text_key})
         return [e for e in found if e.status == "active" and (e.expires is None or e.expires > now)]
 
     def has_text(self, entry_type: str, text_key: str) -> bool:
-        """Whether an entry of the type with this text was ever stored, whatever became of it."""
+        """Return whether an entry of the type with this text was ever stored, whatever its status."""
         sql = "SELECT 1 FROM entries WHERE type = :type AND text_key = :key LIMIT 1"
         return bool(self.db.query(sql, {"type": entry_type, "key": text_key}))
 
     def holding_all(self, words: Sequence[str], wanted: Filter, limit: int) -> list[Entry]:
-        """Entries whose content contains every one of the words: candidates for a duplicate."""
+        """Return entries whose content contains every one of the words: candidates for a duplicate."""
         if not words:
             return []
         where, params = wanted.sql()
@@ -135,7 +135,7 @@ class EntryTable(Table[Entry]):
         return self.select(rest, {**params, **given, "limit": limit})
 
     def predecessors(self, entry_id: str) -> list[Entry]:
-        """The entries that this one replaced."""
+        """Return the entries that this one replaced."""
         return self.select("WHERE superseded_by = :id ORDER BY number", {"id": entry_id})
 
     def count(self, wanted: Filter) -> int:
@@ -143,13 +143,15 @@ class EntryTable(Table[Entry]):
         return int(self.db.query(f"SELECT count(*) FROM entries WHERE {where}", params)[0][0])  # noqa: S608
 
     def tally(self, column: str, wanted: Filter) -> dict[Any, tuple[int, int]]:
-        """For each value of `column` (type, priority, status): how many entries, and their tokens."""
+        """Return, for each value of `column` (type, priority, status), how many entries have it, and their tokens."""
         where, params = wanted.sql()
         sql = f"SELECT {column}, count(*), sum(token_cost) FROM entries WHERE {where} GROUP BY 1 ORDER BY 1"  # noqa: S608
         return {value: (int(count), int(cost)) for value, count, cost in self.db.query(sql, params)}
 
     def subjects(self, wanted: Filter, most: int) -> list[tuple[str, int]]:
-        """The tags that most of the newest entries have, with how many do; tags of one entry name no subject."""
+        """Return the most frequent tags of the newest entries, with their counts; tags of a single entry do not
+        count.
+        """
         where, params = wanted.sql()
         sql = f"SELECT tags FROM entries WHERE {where} AND tags <> '' ORDER BY number DESC LIMIT 2000"  # noqa: S608
         found = (tag for (tags,) in self.db.query(sql, params) for tag in _split(tags))
@@ -158,12 +160,12 @@ class EntryTable(Table[Entry]):
         return [(tag, count) for tag, count in counts.most_common(most) if count > 1]
 
     def latest(self) -> tuple[str | None, str | None]:
-        """When an entry was last stored, and when one was last used since."""
+        """Return when an entry was last stored, and when one was last used since."""
         sql = "SELECT max(created_at), max(CASE WHEN used_at > created_at THEN used_at END) FROM entries"
         return self.db.query(sql)[0]
 
     def used_since(self, entry_type: str, moment: str) -> bool:
-        """Whether any current entry of the type was stored, recalled or reinforced since."""
+        """Return whether any current entry of the type was stored, recalled or reinforced since."""
         sql = "SELECT 1 FROM entries WHERE status = 'active' AND type = :type AND used_at >= :moment LIMIT 1"
         return bool(self.db.query(sql, {"type": entry_type, "moment": moment}))
 
@@ -174,7 +176,7 @@ class EntryTable(Table[Entry]):
         return self.select("WHERE status = 'active' AND expires_at <= :moment", {"moment": moment})
 
     def suggested(self, since: str) -> list[Entry]:
-        """What agents stored in private since then that nobody has confirmed."""
+        """Return private entries of agents since then that nobody has confirmed."""
         behavioral = ", ".join(f"'{kind}'" for kind in BEHAVIORAL)
         rest = (
             "WHERE status = 'active' AND author = 'agent' AND confirmed = ''"
@@ -183,17 +185,17 @@ class EntryTable(Table[Entry]):
         return self.select(rest, {"since": since})
 
     def ids(self, entry_type: str) -> set[str]:
-        """Every entry of the type, whatever became of it."""
+        """Return every entry of the type, whatever its status."""
         rows = self.db.query("SELECT id FROM entries WHERE type = :type", {"type": entry_type})
         return {str(entry_id) for (entry_id,) in rows}
 
     def in_domain(self, entry_type: str) -> set[str]:
-        """The ids that stood in the domain file when we last wrote it."""
+        """Return the ids that were in the domain file when we last wrote it."""
         sql = "SELECT id FROM entries WHERE type = :type AND status = 'active' AND in_domain = 1"
         return {str(row[0]) for row in self.db.query(sql, {"type": entry_type})}
 
     def merges_of(self, entry_id: str) -> list[dict[str, Any]]:
-        """The wordings that merges replaced, oldest first."""
+        """Return the wordings that merges replaced, oldest first."""
         sql = "SELECT content, session_id, origin, merged_at FROM merges WHERE entry_id = :id ORDER BY id"
         return [
             {"content": content, "session_id": session, "origin": origin, "merged_at": moment}
@@ -203,7 +205,7 @@ class EntryTable(Table[Entry]):
     # ---- writing ----
 
     def add(self, entry: Entry, text_key: str) -> None:
-        # `author` says who; the old column takes few words.
+        # `author` names the origin; the old column allows few words.
         row = {**_row(entry), "text_key": text_key, "origin": "agent"}
         self._index(self.db.insert(insertion("entries", row), row), entry)
 
@@ -216,7 +218,7 @@ class EntryTable(Table[Entry]):
         self._index(number, entry)
 
     def put(self, values: Mapping[str, Any], number: int) -> int:
-        """Store the columns of an entry of another machine as a new row, or in the place of row `number`."""
+        """Store the columns of an entry of another machine as a new row, or in place of row `number`."""
         if number:
             sql = f"UPDATE entries SET {assignments(values)} WHERE number = :number"  # noqa: S608
             self.db.execute(sql, {**values, "number": number})
@@ -240,11 +242,11 @@ class EntryTable(Table[Entry]):
         self.db.execute(insertion("merges", row), row)
 
     def leave_out(self, ids: Iterable[str]) -> None:
-        """Note that a domain file could not take these entries."""
+        """Record that a domain file has no room for these entries."""
         self.db.execute_many("UPDATE entries SET in_domain = 0 WHERE id = :id", [{"id": one} for one in ids])
 
     def take_in(self, entry_type: str) -> None:
-        """Note that a domain file was written again."""
+        """Record that a domain file was written again."""
         sql = "UPDATE entries SET in_domain = 1 WHERE type = :type AND in_domain = 0"
         self.db.execute(sql, {"type": entry_type})
 
@@ -253,7 +255,7 @@ class EntryTable(Table[Entry]):
         self.db.execute(sql, {"id": entry_id, "status": status, "moment": moment})
 
     def supersede(self, entry_id: str, successor: str, moment: str) -> bool:
-        """Retire an active entry in favour of another; False when somebody else was first."""
+        """Retire an active entry in favour of another; return False if another process was first."""
         sql = (
             "UPDATE entries SET status = 'superseded', superseded_by = :successor, superseded_at = :moment, "
             "updated_at = :moment WHERE id = :id AND status = 'active'"
@@ -269,7 +271,7 @@ class EntryTable(Table[Entry]):
         self.db.execute(sql, {"id": entry_id, "moment": moment})
 
     def relink(self, removed: str, successor: str) -> None:
-        """Close the chain over an entry that leaves its middle."""
+        """Link the neighbours of an entry that is removed from the middle of a chain."""
         sql = "UPDATE entries SET superseded_by = :successor WHERE superseded_by = :removed"
         self.db.execute(sql, {"removed": removed, "successor": successor})
 
@@ -292,7 +294,7 @@ class EntryTable(Table[Entry]):
         self.db.execute(sql, {"id": entry_id, "moment": moment})
 
     def touch(self, ids: Iterable[str], moment: str, unless_since: str) -> None:
-        """Note that entries were used, unless that was noted since: most recalls then write nothing."""
+        """Record that entries were used, unless recorded since then: most recalls then write nothing."""
         sql = (
             "UPDATE entries SET used_at = :moment WHERE id = :id"
             " AND (used_at < :since OR used_at = created_at)"

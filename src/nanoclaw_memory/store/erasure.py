@@ -1,4 +1,4 @@
-"""Where texts are in the databases: one table of places for each, and how rows leave them without a trace."""
+"""Where texts are in the databases: one table of places for each, and how rows are removed without a trace."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from nanoclaw_memory.store.lessons import trigger_of
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
-from nanoclaw_memory.store.tombstones import veiled
+from nanoclaw_memory.store.tombstones import name_fingerprint
 from nanoclaw_memory.store.vectors import drop_removed
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is to go: whatever contains a text, belongs to a session or an entity, or is named by table and key."""
+    """What to remove: rows that contain a text, belong to a session or an entity, or are named by table and key."""
 
     matcher: Phrases = Phrases()
     session: str = ""
     names: frozenset[str] = frozenset()  # folded names of an entity
     keys: Mapping[str, frozenset[Any]] = msgspec.field(default_factory=dict)
-    topics: frozenset[Words] = frozenset()  # of exchanges that go; active-context.md names them
+    topics: frozenset[Words] = frozenset()  # of exchanges to remove; active-context.md names them
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A row that is to go, with its texts."""
+    """A row to remove, with its texts."""
 
     key: Any
     texts: tuple[str, ...]
@@ -44,15 +44,15 @@ class TextPlace(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...] = ()
     key: str = "id"
     counted: str = ""  # the name under which the result counts its rows; empty: not counted
-    joined: bool = False  # its columns make one sentence
-    only: str = "1 = 1"  # the rows that can be meant at all
-    also: str = "1 = 0"  # the rows that go whatever they say
-    before: tuple[str, ...] = ()  # what goes with a row
-    instead: str = ""  # a row stays, and only this is set
+    joined: bool = False  # its columns form one sentence
+    only: str = "1 = 1"  # the rows to which it applies at all
+    also: str = "1 = 0"  # the rows to remove whatever they contain
+    before: tuple[str, ...] = ()  # statements that remove the row's dependants
+    instead: str = ""  # set this instead of removing the row
 
 
 def remove_entries(db: Database, rows: Sequence[Row]) -> None:
-    """Remove entries; what they had replaced stays replaced: forgetting brings nothing back."""
+    """Remove entries; entries that they had replaced are not restored."""
     table = EntryTable(db)
     for row in rows:
         ((entry_id, successor),) = db.query(
@@ -66,7 +66,7 @@ def remove_entries(db: Database, rows: Sequence[Row]) -> None:
 
 
 def remove_names(db: Database, rows: Sequence[Row]) -> None:
-    """Drop the names that were used only by removed facts, relations and aliases."""
+    """Drop names that only removed facts, relations and aliases used."""
     NameTable(db).prune({fold(text) for row in rows for text in row.texts})
 
 
@@ -76,7 +76,7 @@ _EXCHANGES = "IN (SELECT value FROM json_each(:exchanges))"
 _OPENINGS = "IN (SELECT value FROM json_each(:openings))"
 _QUESTIONS = "IN (SELECT value FROM json_each(:questions))"
 _LESSON = "CASE WHEN payload LIKE '{%}' THEN json_extract(payload, '$.lesson') END"  # unless it is damaged
-_LESSONS = "IN (SELECT value FROM json_each(:lessons))"  # those that stay
+_LESSONS = "IN (SELECT value FROM json_each(:lessons))"  # the remaining lessons
 _CHATS = "IN (SELECT value FROM json_each(:chats))"
 _TASKS = "(SELECT id FROM scheduled_tasks WHERE group_folder = :group)"
 _SAID_IN_SESSION = (
@@ -100,7 +100,7 @@ EXCHANGE = TextPlace(
     also=_SESSION,
     counted="exchanges",
 )
-# The places of each step, in order: lessons come from exchanges, so they go before them.
+# The places of each step, in order: lessons come from exchanges, so they are removed before them.
 PLACES: dict[str, tuple[TextPlace, ...]] = {
     "published": (msgspec.structs.replace(ENTRY, counted="published"),),
     "messages": (
@@ -208,7 +208,7 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
             counted="aliases",
         ),
         TextPlace(table="verdicts", key="rowid", columns=("reason",)),
-        # An import may name any source: what remains loses a label that contains the text.
+        # An import may name any source: a remaining row loses a label that contains the text.
         TextPlace(table="facts", columns=("source",), instead="source = ''"),
         TextPlace(table="relations", columns=("source",), instead="source = ''"),
         TextPlace(table="aliases", key="rowid", columns=("source",), instead="source = ''"),
@@ -226,7 +226,7 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
     ),
 }
 DATABASES = {"lessons": "facts", "graph": "facts"}  # of the steps that are not named after theirs
-# How rows leave where other rows depend on them.
+# How rows are removed on which other rows depend.
 _REMOVERS: dict[str, Callable[[Database, Sequence[Row]], None]] = {"entries": remove_entries}
 
 
@@ -238,10 +238,10 @@ def parameters(
     chats: Sequence[str] = (),
     lessons: Sequence[int] = (),
 ) -> dict[str, str]:
-    """The parameters of all places.
+    """Return the parameters of all places.
 
-    `exchanges` are those that go, on which lessons and outcomes hang; `lessons` those that stay, and with them what
-    is proposed of them.
+    `exchanges` are those to remove, on which lessons and outcomes depend; `lessons` are the remaining ones, whose
+    proposals remain too.
     """
     asked = [row.texts[0] for row in exchanges if row.texts and row.texts[0]]
     talked = [trigger_of(row.texts[0], row.texts[1]) for row in exchanges if len(row.texts) > 1]
@@ -259,7 +259,7 @@ def parameters(
 
 
 def rows_of(db: Database, place: TextPlace, wanted: Wanted, given: Mapping[str, str]) -> list[Row]:
-    """The rows of a table that are to go."""
+    """Return the rows of a table that are to be removed."""
     named = frozenset() if place.instead else wanted.keys.get(place.table, frozenset())
     columns = ", ".join([place.key, place.also, *place.columns])
     found = []
@@ -279,7 +279,7 @@ def rows_of(db: Database, place: TextPlace, wanted: Wanted, given: Mapping[str, 
 
 
 def remove_rows(db: Database, place: TextPlace, rows: Sequence[Row]) -> None:
-    """Remove rows, or what is to leave them, with what depends on them; inside a transaction."""
+    """Remove rows or their marked columns, with everything that depends on them; inside a transaction."""
     if place.table in _REMOVERS:
         return _REMOVERS[place.table](db, rows)
     act = f"UPDATE {place.table} SET {place.instead}" if place.instead else f"DELETE FROM {place.table}"  # noqa: S608
@@ -295,21 +295,21 @@ _VALUES = {"facts": "name, slot, value", "relations": "subject_name, slot, objec
 
 
 def kept_away_keys(db: Database, kept_away: Collection[tuple[str, str, str]]) -> dict[str, frozenset[int]]:
-    """Keys of the facts and relations whose value a tombstone keeps away, under a veiled name."""
+    """Return keys of facts and relations whose value a tombstone refuses, under a veiled name."""
     if not kept_away:
         return {}
     return {
         table: frozenset(
             key
             for key, name, slot, value in db.rows(f"SELECT id, {columns} FROM {table}")  # noqa: S608
-            if (veiled(name), veiled(slot), digest(value)) in kept_away
+            if (name_fingerprint(name), name_fingerprint(slot), digest(value)) in kept_away
         )
         for table, columns in _VALUES.items()
     }
 
 
 def graph_values(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tuple[str, str, str]]:
-    """Name, key and digest of facts and relations, so that tombstones can keep them away."""
+    """Yield name, key and digest of facts and relations, for tombstones."""
     for table, columns in _VALUES.items():
         for row in rows.get(table, ()):
             sql = f"SELECT {columns} FROM {table} WHERE id = :id"  # noqa: S608
@@ -321,14 +321,14 @@ def graph_values(db: Database, rows: Mapping[str, Sequence[Row]]) -> Iterator[tu
 
 
 def topics_of(db: Database, exchanges: Sequence[Row]) -> frozenset[Words]:
-    """What exchanges were about, in words of their own."""
+    """Return what exchanges were about, in their own words."""
     sql = "SELECT topic FROM exchanges WHERE id IN (SELECT value FROM json_each(:exchanges))"
     said = (words_of(str(topic)) for (topic,) in db.query(sql, parameters(Wanted(), exchanges)))
     return frozenset(topic for topic in said if len(topic) > 1)
 
 
 def chats_of(db: Database, group: str, main: bool) -> list[str]:
-    """The chats of a group; those that belong to no group are the main one's."""
+    """Return the chats of a group; chats of no group belong to the main one."""
     sql = (
         "SELECT c.jid FROM chats c LEFT JOIN registered_groups g ON g.jid = c.jid"
         " WHERE g.folder = :group OR (:main = 1 AND g.folder IS NULL)"
@@ -340,7 +340,7 @@ def chats_of(db: Database, group: str, main: bool) -> list[str]:
 
 
 def files_with_passages(passages: Passages, wanted: Wanted) -> dict[str, int]:
-    """The indexed files that contain a wanted text, with the number of their passages that do."""
+    """Return the indexed files that contain a wanted text, with the number of their passages that do."""
     found: dict[str, int] = {}
     for _, source, name in _passages_with(passages, wanted):
         if source == FILES:
@@ -359,7 +359,7 @@ def _passages_with(passages: Passages, wanted: Wanted) -> Iterator[tuple[int, st
 
 
 def remove_from_index(passages: Passages, wanted: Wanted, paths: Iterable[str], texts: Iterable[str]) -> None:
-    """Drop whole files, what is left of them is indexed anew, and passages of rows. Vectors go with the last one."""
+    """Drop whole files (what remains of them is indexed anew) and passages of rows, with unused vectors."""
     words = {word for text in texts for word in long_words(text)}
     with passages.database.transaction():
         for path in paths:

@@ -1,4 +1,4 @@
-"""Exchanges: what was said, in every session."""
+"""The table of exchanges: what was said, in every session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nanoclaw_memory.types import Exchange, Session
 
 MAX_LINES = 10_000  # more than any message has that is read
 READ_FOR_TITLE = 5  # first messages of a session
-TELLING_WORDS = 3  # of a sentence that says what it is about
+TELLING_WORDS = 3  # of a sentence that can be a title
 TITLE = 60  # characters
 _SEEN = "(:all = 1 OR private = 0)"
 
@@ -32,12 +32,12 @@ class Exchanges(Table[Exchange]):
     # ---- writing ----
 
     def add(self, exchange: Exchange) -> tuple[int, bool]:
-        """Store an exchange; the same one reported again for its session gives the id it has (False)."""
+        """Store an exchange; one that was reported before returns its existing id (and False)."""
         mark = fingerprint(f"{exchange.user_message}\x00{exchange.agent_response}")
         with self.db.transaction():
             known = self.db.query(
                 "SELECT id FROM exchanges WHERE session_id = :session AND fingerprint = :mark"
-                # The same moment: a drain that was killed hands several over again.
+                # Equal moments occur when a drain that was killed passes several again.
                 " AND (timestamp = :at OR id = (SELECT max(id) FROM exchanges WHERE session_id = :session))",
                 {"session": exchange.session_id, "mark": mark, "at": exchange.timestamp},
             )
@@ -52,7 +52,7 @@ class Exchanges(Table[Exchange]):
         return number, True
 
     def set_foreign(self, number: int, lines: Iterable[int]) -> None:
-        """Keep which lines of a message are somebody else's."""
+        """Store which lines of a message are somebody else's."""
         with self.db.transaction():
             self.db.execute(
                 "UPDATE exchanges SET foreign_lines = :lines WHERE id = :id AND foreign_lines <> :lines",
@@ -67,7 +67,7 @@ class Exchanges(Table[Exchange]):
     # ---- reading ----
 
     def get(self, ids: Sequence[int]) -> dict[int, Exchange]:
-        """Exchanges by id."""
+        """Return exchanges by id."""
         found = {}
         for start in range(0, len(ids), 500):
             marks = ", ".join(str(int(number)) for number in ids[start : start + 500])
@@ -75,16 +75,16 @@ class Exchanges(Table[Exchange]):
         return found
 
     def of_session(self, session_id: str, private: bool = True, limit: int = 100_000) -> list[Exchange]:
-        """The last exchanges of a session, oldest first."""
+        """Return the last exchanges of a session, oldest first."""
         rest = f"WHERE session_id = :session AND {_SEEN} ORDER BY id DESC LIMIT :limit"
         return self.select(rest, {"session": session_id, "all": private, "limit": limit})[::-1]
 
     def before(self, exchange: Exchange) -> Exchange | None:
-        """The exchange before one of the same session, if its scope may see it."""
+        """Return the previous exchange of the same session, if its scope may see it."""
         return self._beside(exchange, "id < :id", "id DESC")
 
     def following(self, exchange: Exchange) -> Exchange | None:
-        """The exchange after one of the same session, if its scope may see it."""
+        """Return the next exchange of the same session, if its scope may see it."""
         return self._beside(exchange, "id > :id", "id")
 
     def _beside(self, exchange: Exchange, where: str, order: str) -> Exchange | None:
@@ -94,7 +94,7 @@ class Exchanges(Table[Exchange]):
     def recent(
         self, private: bool = True, since: str = "", limit: int = 100, project: str | None = None
     ) -> list[Exchange]:
-        """The last exchanges of all sessions, oldest first; those of one project, where one is given."""
+        """Return the last exchanges of all sessions, or of one project, oldest first."""
         of_project = "" if project is None else " AND project = :project"
         rest = (
             f"WHERE timestamp >= :since AND {_SEEN}{of_project} ORDER BY timestamp DESC, id DESC LIMIT :limit"
@@ -103,24 +103,24 @@ class Exchanges(Table[Exchange]):
         return self.select(rest, params)[::-1]
 
     def after(self, number: int, limit: int) -> list[Exchange]:
-        """The private exchanges that were stored after one."""
+        """Return the private exchanges that were stored after one."""
         return self.select(
             "WHERE id > :id AND private ORDER BY id LIMIT :limit", {"id": number, "limit": limit}
         )
 
     def count(self) -> int:
-        """How many exchanges there are."""
+        """Count the exchanges."""
         return int(self.db.query("SELECT count(*) FROM exchanges")[0][0])
 
     def last_id(self, session_id: str) -> int:
-        """The newest exchange of a session; 0 when it has none."""
+        """Return the newest exchange of a session; 0 when it has none."""
         rows = self.db.query(
             "SELECT coalesce(max(id), 0) FROM exchanges WHERE session_id = :session", {"session": session_id}
         )
         return int(rows[0][0])
 
     def sessions(self, private: bool = True, limit: int = 50) -> list[Session]:
-        """The sessions, newest first."""
+        """Return the sessions, newest first."""
         rows = self.db.query(
             "SELECT session_id, count(*), min(timestamp), max(timestamp), max(project), max(id) AS newest"
             " FROM exchanges WHERE (:all = 1 OR private = 0) GROUP BY session_id ORDER BY newest DESC LIMIT :limit",
@@ -140,7 +140,7 @@ class Exchanges(Table[Exchange]):
         ]
 
     def projects(self, private: bool = True) -> list[tuple[str, int, str]]:
-        """Every project with its number of exchanges and when the last one was, newest first."""
+        """Return every project with its number of exchanges and the time of the last one, newest first."""
         rows = self.db.query(
             "SELECT project, count(*), max(timestamp) AS last FROM exchanges"
             " WHERE project <> '' AND (:all = 1 OR private = 0) GROUP BY project ORDER BY last DESC",
@@ -149,7 +149,7 @@ class Exchanges(Table[Exchange]):
         return [(str(project), int(count), str(last)) for project, count, last in rows]
 
     def _title(self, session_id: str, private: bool) -> str:
-        """The first sentence of a person in a session that says what it is about; a greeting says nothing."""
+        """Return a person's first sentence in a session that names its subject; greetings do not."""
         rows = self.db.query(
             "SELECT substr(user_message, 1, 1000) FROM exchanges WHERE session_id = :session AND user_message <> ''"
             " AND (:all = 1 OR private = 0) ORDER BY id LIMIT :most",

@@ -1,4 +1,4 @@
-"""Rows of facts: entity, key and value with validity and activation; what facts and relations have in common."""
+"""The table of facts: entity, key and value with validity and activation; and the base of facts and relations."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ VALID = (
 
 
 def valid(table: str, row: str = "") -> str:
-    """The condition of rows that a view shows; `row` is what a query calls the table.
+    """Return the condition of rows that a view shows; `row` is the alias of the table in a query.
 
-    What a clock in the future has dated was said all the same: it is valid now, and what it retired is not.
+    A row that a clock in the future dated is valid now, and what it retired is not.
     """
     ahead = "({0}.created_at > :now AND {0}.valid_from <= {0}.created_at)"
     row = row or table
@@ -33,7 +33,7 @@ def valid(table: str, row: str = "") -> str:
 
 
 _VALID = valid("facts")
-POSTINGS = 4_000  # most rows of the keyword index that one question may read
+POSTINGS = 4_000  # maximal rows of the keyword index that one question may read
 MAX_OF_ENTITY = 2_000
 
 
@@ -44,11 +44,11 @@ class View(msgspec.Struct, frozen=True):
     all: bool = True
     past: bool = False
     trust: str = ""  # own: what the owner trusts, foreign: the rest, empty: both
-    project: str = ""  # of the reader: what was stated in others comes later
+    project: str = ""  # the reader's: statements of other projects are ranked lower
 
     @property
     def params(self) -> dict[str, Any]:
-        # Nothing is ahead of the clock of a view of the past: it shows what was dated until then.
+        # A view of the past includes no rows dated after it.
         now = "~" if self.past else self.at
         return {"at": self.at, "all": int(self.all), "now": now, "trust": self.trust}
 
@@ -70,31 +70,31 @@ RelationRow: TypeAlias = StatementRow[Relation]
 
 
 def digest(value: str) -> str:
-    """Equal for values that differ only in case and spacing."""
+    """Return a digest that ignores case and spacing."""
     return fingerprint(one_line(value).casefold())[:24]
 
 
 def near_digest(value: str) -> str:
-    """Equal for values that say the same in another spelling."""
+    """Return a digest that ignores spelling."""
     return "~" + fingerprint(spelling(value, inflected=False))[:23]
 
 
 def unspaced(*texts: str) -> str | None:
-    """What the keyword index needs besides the texts: unspaced scripts apart, ß as questions spell it; else nothing."""
+    """Return what the keyword index needs beside the texts: unspaced scripts split, ß as in questions; else None."""
     whole = " ".join(texts)
     apart = spaced(whole.translate(ESZETT))
     return apart if apart != whole else None
 
 
 class StatementTable(Table[StatementRow[ItemT]]):
-    """What the tables of facts and of relations have in common. Writing needs an open transaction."""
+    """The base of the tables of facts and of relations. Writing needs an open transaction."""
 
     kind: ClassVar[str]  # the kind of its mentions
     words: ClassVar[tuple[str, ...]]  # the columns in the keyword index
     ends: ClassVar[tuple[str, ...]]  # the columns with the folded names
-    identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns say the same
+    identity: ClassVar[tuple[str, ...]]  # rows that are equal in these columns state the same
     cools: ClassVar[str] = "activation > 0.01"
-    decays: ClassVar[str] = ""  # what is left of its warmth since it was last used, where it is kept
+    decays: ClassVar[str] = ""  # the remaining activation since the last use, if the table has one
 
     def read(self, row: Row) -> StatementRow[ItemT]:
         ends = -2 - len(self.ends)
@@ -102,16 +102,16 @@ class StatementTable(Table[StatementRow[ItemT]]):
         return StatementRow(item, row[ends:-2], row[-2], bool(row[-1]))
 
     def get(self, number: int) -> StatementRow[ItemT] | None:
-        """One row by its id."""
+        """Return one row by its id."""
         return self.first("WHERE id = :id", {"id": number})
 
     def many(self, ids: Iterable[int], view: View) -> list[StatementRow[ItemT]]:
-        """Those of the ids that the view shows."""
+        """Return those of the ids that the view shows."""
         marks, params = placeholders("i", ids)
         return self.select(f"WHERE id IN ({marks}) AND {valid(self.table)}", {**params, **view.params})
 
     def match(self, terms: Sequence[str], view: View, limit: int) -> list[StatementRow[ItemT]]:
-        """Rows that contain any of the terms, best first."""
+        """Return rows that contain any of the terms, best first."""
         index, shown = f"{self.table}_fts", valid(self.table)
         only = f"rowid IN (SELECT id FROM {self.table} WHERE id = {index}.rowid AND {shown})"  # noqa: S608
         found = keyword_rows(self.db, index, terms, limit, only, view.params)
@@ -119,7 +119,7 @@ class StatementTable(Table[StatementRow[ItemT]]):
         return [rows[rowid] for rowid in found if rowid in rows]
 
     def every(self, everything: bool) -> Iterable[StatementRow[ItemT]]:
-        """All rows, past ones too, in the order they were stored."""
+        """Return all rows, past ones too, in the order of storing."""
         sql = f"SELECT {self.columns} FROM {self.table} WHERE :all = 1 OR shared = 1 ORDER BY id"  # noqa: S608
         return (self.read(row) for row in self.db.rows(sql, {"all": everything}))
 
@@ -131,7 +131,7 @@ class StatementTable(Table[StatementRow[ItemT]]):
     def line(
         self, names: Sequence[str], slot: str = "", everything: bool = True
     ) -> list[StatementRow[ItemT]]:
-        """Every value that a key, or each key of an entity, ever had, oldest first."""
+        """Return every value that a key, or each key of an entity, ever had, oldest first."""
         marks, params = placeholders("n", names)
         rest = (
             f"WHERE {self.identity[0]} IN ({marks}) AND (:slot = '' OR slot = :slot)"
@@ -140,12 +140,12 @@ class StatementTable(Table[StatementRow[ItemT]]):
         return self.select(rest, {**params, "slot": slot, "all": everything})
 
     def retire(self, number: int, moment: str | None, by: int | None) -> None:
-        """End the validity of a row at `moment`; None lets it hold again."""
+        """End the validity of a row at `moment`; None makes it valid again."""
         sql = f"UPDATE {self.table} SET valid_to = :moment, superseded_by = :by WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, "moment": moment, "by": by})
 
     def revive(self, number: int) -> None:
-        """Make a row valid again that was retired, unless its value is valid in another row."""
+        """Make a retired row valid again, unless its value is valid in another row."""
         same = " AND ".join(f"other.{name} = {self.table}.{name}" for name in self.identity)
         self.db.execute(
             f"UPDATE {self.table} SET valid_to = NULL WHERE id = :id AND NOT EXISTS"  # noqa: S608
@@ -154,12 +154,12 @@ class StatementTable(Table[StatementRow[ItemT]]):
         )
 
     def set(self, number: int, **values: Any) -> None:
-        """Change columns of a row: the start of its validity, whose statement it is, its project."""
+        """Change columns of a row: the start of its validity, its author, its project."""
         sql = f"UPDATE {self.table} SET {assignments(values)} WHERE id = :id"  # noqa: S608
         self.db.execute(sql, {"id": number, **values})
 
     def redate(self, names: Sequence[str], moment: str, now: str) -> None:
-        """Date by `moment` what was dated ahead of the clock: it was said before `now`."""
+        """Set `moment` as the date of rows dated ahead of the clock: they were stored before `now`."""
         marks, params = placeholders("n", names)
         ahead = f"{self.identity[0]} IN ({marks}) AND created_at > :now AND valid_from <= created_at"
         given = {**params, "now": now, "moment": moment}
@@ -179,7 +179,7 @@ class StatementTable(Table[StatementRow[ItemT]]):
         self.db.execute(sql, {"id": number, "source": source, "before": before})
 
     def reshare(self, path: str, shared: bool) -> None:
-        """Rows from a file are visible to the same scopes as the file."""
+        """Make rows from a file visible to the same scopes as the file."""
         self.db.execute(
             f"UPDATE {self.table} SET shared = :shared WHERE shared <> :shared"  # noqa: S608
             " AND source LIKE :path || ':%' AND id IN"
@@ -210,7 +210,7 @@ class StatementTable(Table[StatementRow[ItemT]]):
         )
 
     def cool(self, factor: float, after: str, before: str) -> int:
-        """Lower the activation of what was stored from `after` until `before`; permanent facts stay."""
+        """Lower the activation of rows stored from `after` until `before`; permanent facts stay."""
         own = f", {self.decays} = coalesce({self.decays}, 1) * :factor" if self.decays else ""
         return self.db.update(
             f"UPDATE {self.table} SET activation = max(activation * :factor, 0.01){own}"  # noqa: S608
@@ -220,7 +220,7 @@ class StatementTable(Table[StatementRow[ItemT]]):
 
 
 def valid_rows(db: Database, table: str) -> int:
-    """How many facts, or relations, are valid."""
+    """Count the valid facts or relations."""
     return int(db.query(f"SELECT count(*) FROM {table} WHERE valid_to IS NULL")[0][0])  # noqa: S608 - our own tables
 
 
@@ -243,20 +243,20 @@ class FactTable(StatementTable[Fact]):
     # ---- reading ----
 
     def of(self, names: Sequence[str], view: View, limit: int = MAX_OF_ENTITY) -> list[FactRow]:
-        """The facts of the folded entities; for one with very many, only the first by id."""
+        """Return the facts of the folded entities; for one with very many, only the first by id."""
         marks, params = placeholders("n", names)
         rest = f"WHERE name IN ({marks}) AND {_VALID} LIMIT :limit"
         return self.select(rest, {**params, **view.params, "limit": limit})
 
     def at(self, names: Sequence[str], slots: Sequence[str], view: View) -> list[FactRow]:
-        """The facts of the entities under exactly these keys."""
+        """Return the facts of the entities under exactly these keys."""
         marks, params = placeholders("n", names)
         keys, more = placeholders("k", slots)
         rest = f"WHERE name IN ({marks}) AND slot IN ({keys}) AND {_VALID}"
         return self.select(rest, {**params, **more, **view.params})
 
     def changed(self, start: str, end: str, everything: bool = True) -> list[FactRow]:
-        """The facts that became valid or ended from `start` to before `end`, oldest change first."""
+        """Return the facts that became valid or ended from `start` to before `end`, oldest change first."""
         rest = (
             "WHERE (:all = 1 OR shared = 1) AND ("
             "(valid_from >= :start AND valid_from < :end) OR (valid_to >= :start AND valid_to < :end))"
@@ -266,13 +266,13 @@ class FactTable(StatementTable[Fact]):
         return self.select(rest, {"start": start, "end": end, "all": everything})
 
     def replaced(self, names: Sequence[str], after: str) -> list[FactRow]:
-        """Values of the entities that another one replaced later than `after`."""
+        """Return values of the entities that another one replaced later than `after`."""
         marks, params = placeholders("n", names)
         rest = f"WHERE name IN ({marks}) AND valid_to > :after AND superseded_by IS NOT NULL"
         return self.select(rest, {**params, "after": after})
 
-    def said_on(self, source: str) -> list[FactRow]:
-        """The valid facts that a line, as `path:line`, states."""
+    def stated_on(self, source: str) -> list[FactRow]:
+        """Return the valid facts that a line, as `path:line`, states."""
         path, _, line = source.rpartition(":")
         rest = (
             "WHERE valid_to IS NULL AND id IN"
@@ -281,7 +281,7 @@ class FactTable(StatementTable[Fact]):
         return self.select(rest, {"path": path, "line": int(line) if line.isdigit() else -1})
 
     def entities(self, view: View, limit: int, start: int) -> list[EntityCount]:
-        """Every entity that a fact or relation names, those with the most first."""
+        """Return every entity that a fact or relation names, those with the most first."""
         ends = " UNION ALL ".join(
             f"SELECT {end}, {end}_name, 0, 1 FROM relations WHERE {valid('relations')}"  # noqa: S608
             for end in ("subject", "object")
@@ -295,7 +295,7 @@ class FactTable(StatementTable[Fact]):
         return [EntityCount(entity, int(facts), int(relations)) for entity, facts, relations in rows]
 
     def top(self, view: View, low: float, high: float, limit: int) -> list[FactRow]:
-        """The hottest facts with an activation from `low` to `high`."""
+        """Return the hottest facts with an activation from `low` to `high`."""
         rest = (
             f"WHERE {_VALID} AND activation >= :low AND activation <= :high"
             " ORDER BY activation DESC, id LIMIT :limit"
@@ -303,7 +303,7 @@ class FactTable(StatementTable[Fact]):
         return self.select(rest, {**view.params, "low": low, "high": high, "limit": limit})
 
     def forsaken(self, unused: float, before: str, limit: int) -> list[FactRow]:
-        """Cool facts that nobody used since, the coolest first; what a page states is the page's to say."""
+        """Return cool facts that nobody used since, the coolest first, without those that a page states."""
         rest = (
             "WHERE valid_to IS NULL AND permanent = 0 AND activation < 1"
             " AND decay_score < :unused AND created_at < :before AND NOT EXISTS (SELECT 1 FROM mentions m"
@@ -316,7 +316,7 @@ class FactTable(StatementTable[Fact]):
     def linked(
         self, ids: Sequence[int], weight: float, limit: int, view: View
     ) -> list[tuple[FactRow, int, float]]:
-        """Facts wired to any of `ids` at least so strongly, with the fact that pulls each and the weight."""
+        """Return facts linked to any of `ids` with at least this weight, each with the linking fact and the weight."""
         marks, params = placeholders("i", ids)
         sql = (
             "SELECT fact_b, fact_a, weight FROM co_occurrences"  # noqa: S608
@@ -325,7 +325,7 @@ class FactTable(StatementTable[Fact]):
             f" WHERE fact_b IN ({marks}) AND fact_a NOT IN ({marks}) AND weight >= :weight"
             " ORDER BY weight DESC, 1 LIMIT :limit"
         )
-        # Some of them may no longer hold; a little more than the limit makes up for those.
+        # Some of them may be retired; a slightly higher limit makes up for those.
         links = self.db.query(sql, {**params, "weight": weight, "limit": limit * 4})
         best: dict[int, tuple[int, float]] = {}
         for other, puller, strength in links:
@@ -336,7 +336,7 @@ class FactTable(StatementTable[Fact]):
     # ---- writing ----
 
     def confirm(self, fact_id: int, importance: float, permanent: bool, shared: int) -> None:
-        """A known fact was repeated: raise importance, permanence and visibility, never lower them."""
+        """Repeat of a known fact: raise importance, permanence and visibility, never lower them."""
         self.db.execute(
             "UPDATE facts SET importance = max(importance, :importance), shared = max(shared, :shared),"
             " permanent = max(permanent, :permanent) WHERE id = :id",
@@ -344,7 +344,7 @@ class FactTable(StatementTable[Fact]):
         )
 
     def use(self) -> tuple[int, int, str]:
-        """How many facts are valid, how many of them ever answered a question, and when one last did."""
+        """Return how many facts are valid, how many ever answered a question, and when one last did."""
         rows = self.db.query(
             "SELECT count(*), coalesce(sum(CASE WHEN access_count > 0 THEN 1 END), 0), coalesce(max(last_accessed), '')"
             " FROM facts WHERE valid_to IS NULL"
@@ -352,7 +352,7 @@ class FactTable(StatementTable[Fact]):
         return int(rows[0][0]), int(rows[0][1]), str(rows[0][2])
 
     def inherit(self, new: int, old: int) -> None:
-        """The new value of a key is as hot as the old one was, and wired to the same facts."""
+        """Copy activation and links of a key's old value to the new one."""
         params = {"new": new, "old": old}
         self.db.execute(
             "UPDATE facts SET activation = max(activation, (SELECT activation FROM facts WHERE id = :old))"
@@ -369,7 +369,7 @@ class FactTable(StatementTable[Fact]):
         )
 
     def wire(self, ids: Sequence[int], moment: str) -> None:
-        """Facts that were retrieved together are linked a little more."""
+        """Strengthen the links between facts that were retrieved together."""
         ordered = sorted(set(ids))
         self.db.execute_many(
             "INSERT INTO co_occurrences (fact_a, fact_b, weight, last_wired)"
@@ -383,9 +383,9 @@ class FactTable(StatementTable[Fact]):
 def keyword_rows(
     db: Database, table: str, terms: Sequence[str], limit: int, only: str, params: Mapping[str, Any]
 ) -> list[int]:
-    """Row ids that contain any of the terms, best first, within the posting budget; the rarest terms count first.
+    """Return row ids that contain any of the terms, best first, within the posting budget; rarest terms first.
 
-    When every term is too common to rank, returns the newest rows with the rarest of them.
+    When every term is too common to rank, return the newest rows with the rarest of them.
     """
     counted = sorted((count, term) for term in terms if (count := db.occurrences(table, term, POSTINGS + 1)))
     kept: list[str] = []
@@ -406,7 +406,7 @@ def keyword_rows(
 
 
 def generation(facts: Database) -> str:
-    """A stamp that changes with every new fact, value, relation or alias, and not with activation."""
+    """Return a stamp that changes with every new fact, value, relation or alias, but not with activation."""
     rows = facts.query(
         "SELECT coalesce((SELECT max(id) FROM facts), 0), coalesce((SELECT max(id) FROM relations), 0),"
         " coalesce((SELECT max(rowid) FROM aliases), 0)"
@@ -415,14 +415,14 @@ def generation(facts: Database) -> str:
 
 
 def has_foreign(facts: Database) -> bool:
-    """Whether there is a statement of somebody whom the owner does not trust."""
+    """Return whether there is a statement from an origin that the owner does not trust."""
     wanted = f"SELECT 1 FROM {{}} WHERE origin IN {FOREIGN_ORIGINS}"  # noqa: S608 (our own words)
     exists = " OR ".join(f"EXISTS ({wanted.format(table)})" for table in ("facts", "relations", "aliases"))
     return bool(facts.query(f"SELECT {exists}")[0][0])
 
 
 def all_current(facts: Database, fact_ids: Sequence[int], relation_ids: Sequence[int]) -> bool:
-    """Whether none of these was retired or deleted."""
+    """Return whether none of these was retired or deleted."""
     for table, ids in (("facts", fact_ids), ("relations", relation_ids)):
         numbers = ", ".join(str(int(number)) for number in ids)
         sql = f"SELECT count(*) FROM {table} WHERE id IN ({numbers}) AND valid_to IS NULL"  # noqa: S608 (numbers)

@@ -1,4 +1,4 @@
-"""Parts of a graph query as parsed: patterns of entities and relations, values, conditions, columns."""
+"""Parts of a parsed graph query: patterns of entities and relations, values, conditions, columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EdgePattern(msgspec.Struct, frozen=True):
 
     @property
     def ways(self) -> list[tuple[str, ...]]:
-        """Every sequence of directions that it stands for."""
+        """Return every sequence of directions that it allows."""
         steps = "><" if self.direction == "-" else self.direction
         return [way for length in range(self.low, self.high + 1) for way in product(steps, repeat=length)]
 
@@ -52,7 +52,7 @@ class Variable(msgspec.Struct, frozen=True):
 
 
 class Property(msgspec.Struct, frozen=True):
-    """`variable.key`."""
+    """A property: `variable.key`."""
 
     variable: str
     key: str
@@ -93,7 +93,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class GraphQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A query as parsed: one group of paths per MATCH."""
+    """A parsed query: one group of paths per MATCH."""
 
     matches: tuple[tuple[PathPattern, ...], ...]
     where: Any = None

@@ -1,4 +1,6 @@
-"""Graph queries as SQL: patterns of entities and relations become joins over the facts and relations of a view."""
+"""Compile graph queries to SQL: patterns of entities and relations become joins over the facts and relations of a
+view.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from nanoclaw_memory.store.names import slot_of
 MAX_HOPS = 3  # in one path
 MAX_RELATIONS = 6  # in a whole query
 MAX_DEPTH, MAX_TERMS = 30, 200  # of conditions
-MAX_WAYS = 64  # how many combinations of lengths and directions a pattern may stand for
+MAX_WAYS = 64  # combinations of lengths and directions of a pattern
 _EDGE = {
     "since": "valid_from",
     "valid_from": "valid_from",
@@ -42,7 +44,7 @@ _EDGE = {
 }
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class CompiledQuery(msgspec.Struct, frozen=True):
     """A query as SQL; `kinds` says how each column is read."""
 
     sql: str
@@ -51,7 +53,7 @@ class Compiled(msgspec.Struct, frozen=True):
 
 
 class _Bound(msgspec.Struct):
-    """What the variables stand for in SQL, and the tables and conditions that this needs."""
+    """The SQL of the variables, and the tables and conditions that they need."""
 
     nodes: dict[str, str] = msgspec.field(default_factory=dict)
     edges: dict[str, str] = msgspec.field(default_factory=dict)
@@ -59,29 +61,29 @@ class _Bound(msgspec.Struct):
     conditions: list[str] = msgspec.field(default_factory=list)
 
     def node(self, name: str) -> str:
-        """The folded name of an entity, as SQL."""
+        """Return the folded name of an entity, as SQL."""
         if name not in self.nodes:
             what = "is a relation" if name in self.edges else "is not in a MATCH"
             raise InvalidValue(f"{name} {what}", "name it in the pattern: MATCH (a)-[r]->(b)")
         return self.nodes[name]
 
     def edge(self, name: str) -> str:
-        """The id of a relation, as SQL."""
+        """Return the id of a relation, as SQL."""
         if name not in self.edges:
             what = "is an entity" if name in self.nodes else "is not in a MATCH"
             raise InvalidValue(f"{name} {what}", "name the relation in the pattern: MATCH (a)-[r]->(b)")
         return self.edges[name]
 
     def select(self, what: str) -> str:
-        """One way of the pattern as a SELECT."""
+        """Return one combination of the pattern as a SELECT."""
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         return f"SELECT {what} FROM {', '.join(self.tables)}{where}"  # noqa: S608
 
 
 class Compiler:
-    """Turns one query into one SELECT; nothing that it emits writes, and every value is a parameter.
+    """Compile one query to one SELECT; it writes nothing, and every value is a parameter.
 
-    `resolve` gives the entities that a name or alias means; `same` maps names with statements of their own to the
+    `resolve` returns the entities that a name or alias means; `same` maps names with statements of their own to the
     entity that they are an alias of.
     """
 
@@ -92,11 +94,11 @@ class Compiler:
         self._params: dict[str, Any] = dict(view.params)
         self._resolve = resolve
         self._same = same
-        self._listed: set[str] = set()  # entities that only their labels and values find
+        self._listed: set[str] = set()  # entities that are found only by their labels and values
         self._number = 0
 
-    def compile(self, query: GraphQuery, most: int) -> Compiled:
-        """The SELECT for a query; it asks for one row more than `most`, to tell that there are more."""
+    def compile(self, query: GraphQuery, most: int) -> CompiledQuery:
+        """Return the SELECT for a query; it asks for one row more than `most`, to detect that there are more."""
         nodes, edges = _variables(query)
         outer = _Bound(
             {name: f"m.n{number}" for number, name in enumerate(nodes)},
@@ -109,10 +111,10 @@ class Compiler:
         limit = most if query.limit is None else min(query.limit, most)
         limits = {"row_limit": limit + (query.limit is None or query.limit > most), "row_skip": query.skip}
         sql += " LIMIT :row_limit OFFSET :row_skip"
-        return Compiled(sql, self._params | limits, tuple(kind for kind, _ in values))
+        return CompiledQuery(sql, self._params | limits, tuple(kind for kind, _ in values))
 
     def _aliases(self) -> str:
-        """The names that mean another entity, as a table."""
+        """Return the names that mean another entity, as a table."""
         if not self._same:
             return ""
         pairs = self._param(json.dumps(self._same))
@@ -121,7 +123,7 @@ class Compiler:
     # ---- patterns ----
 
     def _ways(self, query: GraphQuery, nodes: Sequence[str], edges: Sequence[str]) -> Iterator[str]:
-        """The pattern once for each combination of lengths and directions."""
+        """Yield the pattern once for each combination of lengths and directions."""
         paths = [path for match in query.matches for path in match]
         ways = [way for way in product(*map(_path_ways, paths)) if _relations(way) <= MAX_RELATIONS]
         if not 1 <= len(ways) <= MAX_WAYS:
@@ -142,7 +144,7 @@ class Compiler:
     def _path(
         self, path: PathPattern, way: Sequence[Sequence[str]], bound: _Bound, anchored: frozenset[str]
     ) -> list[str]:
-        """Add a path to what is bound; returns the names of its relations' rows."""
+        """Add a path to the bound variables; return the names of its relations' rows."""
         joined: list[str] = []
         last = ""
         first = path.nodes[0]
@@ -181,7 +183,7 @@ class Compiler:
         return joined
 
     def _alone(self, bound: _Bound) -> str:
-        """An entity without a relation in the pattern: any that has a fact or relation."""
+        """Return an entity without a relation in the pattern: any that has a fact or relation."""
         row = self._name("n")
         stated = [
             f"EXISTS (SELECT 1 FROM {table} AS s WHERE {valid(table, 's')}"  # noqa: S608
@@ -199,7 +201,7 @@ class Compiler:
         return f"{row}.name"
 
     def _bind(self, node: NodePattern, entity: str, bound: _Bound) -> None:
-        """Name an entity, with the conditions of its labels and properties."""
+        """Bind an entity, with the conditions of its labels and properties."""
         if node.variable:
             if node.variable in bound.edges:
                 raise InvalidValue(f"{node.variable} is named twice", "give each relation its own name")
@@ -222,13 +224,13 @@ class Compiler:
             yield f"{self._entity(f'{row}.subject_name')} <> {self._entity(f'{row}.object_name')}"
 
     def _entity(self, column: str) -> str:
-        """The entity that a name in a row means."""
+        """Return the entity that a name in a row means."""
         if not self._same:
             return column
         return f"coalesce((SELECT node FROM same WHERE name = {column}), {column})"  # noqa: S608
 
     def _is(self, column: str, entity: str) -> str:
-        """Whether a name in a row means the entity; written so that an index on the column serves."""
+        """Return whether a name in a row means the entity; written so that an index on the column is used."""
         if not self._same:
             return f"{column} = {entity}"
         return f"{column} IN (SELECT name FROM same WHERE node = {entity} UNION ALL SELECT {entity})"  # noqa: S608
@@ -236,7 +238,7 @@ class Compiler:
     # ---- conditions ----
 
     def _required(self, condition: Any, bound: _Bound) -> str:
-        """A condition that must hold; what finds entities by a value does so through the keyword index."""
+        """Return a required condition; one that finds entities by a value uses the keyword index."""
         if isinstance(condition, Logic) and condition.operator == "AND" and len(condition.parts) <= MAX_TERMS:
             return f"({' AND '.join(self._required(part, bound) for part in condition.parts)})"
         if isinstance(condition, Comparison) and condition.operator == "=":
@@ -294,7 +296,7 @@ class Compiler:
         return f"({' OR '.join(found)})"
 
     def _compared(self, comparison: Comparison, bound: _Bound) -> str:
-        """A comparison; of a key with several values it holds when it holds for one, without a value it is NULL."""
+        """Return a comparison; it is true for a key with several values if one matches, and NULL without a value."""
         if (named := self._named(comparison, bound)) is not None:
             return named
         left, tables, where = self._operand(comparison.left, bound)
@@ -312,7 +314,7 @@ class Compiler:
         return f"({_Bound({}, {}, tables, where).select(f'max({test})')})" if tables else f"({test})"
 
     def _named(self, comparison: Comparison, bound: _Bound) -> str | None:
-        """A name is compared as the entity that it means: in any case, and by its aliases too."""
+        """Compare a name as the entity that it means: in any case, and by its aliases too."""
         left, right, operator = comparison.left, comparison.right, comparison.operator
         if operator not in ("=", "<>", "IN"):
             return None
@@ -350,7 +352,7 @@ class Compiler:
         return f"{left} {operator} {right}"
 
     def _operand(self, value: Any, bound: _Bound) -> tuple[str, list[str], list[str]]:
-        """A value as SQL, with the rows of facts that it is read from."""
+        """Return a value as SQL, with the rows of facts that it is read from."""
         if isinstance(value, Literal):
             return self._param(value.value), [], []
         if isinstance(value, Variable):
@@ -384,7 +386,7 @@ class Compiler:
     # ---- what is returned ----
 
     def _returned(self, value: Any, bound: _Bound) -> tuple[str, str]:
-        """The kind of a column, and its SQL."""
+        """Return the kind of a column, and its SQL."""
         if isinstance(value, Variable):
             kind = "edge" if value.name in bound.edges else "node"
             return kind, bound.edge(value.name) if kind == "edge" else bound.node(value.name)
@@ -403,7 +405,7 @@ class Compiler:
         return "plain", f"({_Bound({}, {}, tables, where).select(f'min({plain})')})" if tables else plain
 
     def _list(self, column: str, entity: str, more: str = "") -> str:
-        """All values of an entity's facts as a JSON array; NULL without any."""
+        """Return all values of an entity's facts as a JSON array; NULL without any."""
         of_entity = f"{self._is('f.name', entity)}{more} AND {valid('facts', 'f')}"
         rows = f"SELECT DISTINCT f.{column} AS v FROM facts AS f WHERE {of_entity} ORDER BY v"  # noqa: S608
         return f"(SELECT nullif(json_group_array(v), '[]') FROM ({rows}))"  # noqa: S608
@@ -414,7 +416,7 @@ class Compiler:
         return f" GROUP BY {', '.join(keys)}" if keys and (any(counts) or query.distinct) else ""
 
     def _ordering(self, query: GraphQuery, bound: _Bound) -> str:
-        """Numbers by their size and before texts; what has no value last, or first where it descends."""
+        """Sort numbers by size and before texts; missing values last, or first when descending."""
         known = {column.name: column.value for column in query.columns}
         grouped = query.distinct or any(column.counts for column in query.columns)
         keys = []
@@ -433,7 +435,7 @@ class Compiler:
         return f" ORDER BY {', '.join(keys)}" if keys else ""
 
     def _sortable(self, value: Any, bound: _Bound) -> str:
-        """One scalar to sort by: of several values the least, of an entity its name."""
+        """Return one scalar to sort by: the least of several values, the name of an entity."""
         if isinstance(value, Variable) and value.name in bound.nodes:
             value = Property(value.name, "name")
         if isinstance(value, FunctionCall) and value.name in ("count", "labels", "keys", "properties"):
@@ -454,7 +456,7 @@ class Compiler:
 
 
 def _variables(query: GraphQuery) -> tuple[list[str], list[str]]:
-    """The names of all entities and of all relations, in the order of the pattern."""
+    """Return the names of all entities and of all relations, in the order of the pattern."""
     paths = [path for match in query.matches for path in match]
     nodes = dict.fromkeys(node.variable for path in paths for node in path.nodes if node.variable)
     edges = dict.fromkeys(edge.variable for path in paths for edge in path.edges if edge.variable)
@@ -462,7 +464,7 @@ def _variables(query: GraphQuery) -> tuple[list[str], list[str]]:
 
 
 def _path_ways(path: PathPattern) -> list[tuple[tuple[str, ...], ...]]:
-    """The combinations of lengths and directions of one path, within the limit of hops."""
+    """Return the combinations of lengths and directions of one path, within the limit of hops."""
     least = sum(edge.low for edge in path.edges)
     if least > MAX_HOPS:
         raise InvalidValue(
@@ -477,7 +479,7 @@ def _relations(way: Sequence[Sequence[Sequence[str]]]) -> int:
 
 
 def _anchored(where: Any) -> frozenset[str]:
-    """Variables whose name a condition fixes: they need no list of all with their label."""
+    """Return variables whose name a condition fixes: they need no list of all with their label."""
     if isinstance(where, Logic) and where.operator == "AND":
         return frozenset().union(*map(_anchored, where.parts))
     fixed = isinstance(where, Comparison) and where.operator in ("=", "IN") and _is_name(where.left)
@@ -489,7 +491,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _is_of(value: Any, returned: Iterable[Any]) -> bool:
-    """Whether it is a property of something that is returned."""
+    """Return whether it is a property of something that is returned."""
     return isinstance(value, Property) and Variable(value.variable) in returned
 
 
@@ -499,7 +501,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number(sql: str) -> str:
-    """A value as a number where its text is one, else NULL."""
+    """Return a value as a number if its text is one, else NULL."""
     text = f"CAST({sql} AS TEXT)"
     digits = (
         f"trim({text}, '0123456789.-') = '' AND trim({text}, '.-') <> '' AND substr({text}, 2) NOT LIKE '%-%'"

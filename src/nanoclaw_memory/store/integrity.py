@@ -1,4 +1,4 @@
-"""Check database files, name the commands that repair a damaged one, and date rows of a clock in the future anew."""
+"""Check database files, name the commands that repair a damaged one, and correct dates of a clock in the future."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nanoclaw_memory.types import SHARED, DatabaseCheck
 if TYPE_CHECKING:
     from nanoclaw_memory.store.database import Database
 
-_SHOWN = 20  # problems that are named
+_SHOWN = 20  # problems that are listed
 _REBUILT = {
     "facts": (
         "nanoclaw-memory graph seed{group} && nanoclaw-memory upkeep ingest{group}",
@@ -49,7 +49,7 @@ def _checked(home: Path, group: str, database: Database) -> DatabaseCheck:
 
 
 def examine(database: Database) -> tuple[tuple[str, ...], str]:
-    """What is wrong with a database, and the command that helps."""
+    """Return what is wrong with a database, and the command that helps."""
     from nanoclaw_memory.store.sqlite import SqliteDatabase
 
     name, fix = database.path.name, f"nanoclaw-memory doctor --fix{_group(database.path)}"
@@ -61,7 +61,7 @@ def examine(database: Database) -> tuple[tuple[str, ...], str]:
         with database.unmigrated() as connection:
             bad = tuple(f"{name}: {text}" for text in islice(bad_texts(connection), _SHOWN))
         lost = database.lost_writes()
-    except StoreError as error:  # gone, damaged, newer, busy or unreadable: its own hint helps
+    except StoreError as error:  # missing, damaged, newer, busy or unreadable: its own hint helps
         return (error.message,), error.hint
     if bad:
         return bad, f"replace what cannot be read: {fix}"
@@ -73,7 +73,7 @@ def examine(database: Database) -> tuple[tuple[str, ...], str]:
 
 
 def repair(database: Database) -> tuple[int, int]:
-    """Put � for what cannot be decoded and accept that writes were lost; returns how many of each."""
+    """Write � for undecodable text and accept that writes were lost; return how many of each."""
     from nanoclaw_memory.store.sqlite import SqliteDatabase
 
     if not isinstance(database, SqliteDatabase):
@@ -89,7 +89,7 @@ def repair(database: Database) -> tuple[int, int]:
 
 
 def engine() -> tuple[str, bool]:
-    """The version of SQLite, and whether it has full-text search."""
+    """Return the version of SQLite, and whether it has full-text search."""
     import apsw
 
     return apsw.sqlite_lib_version(), "ENABLE_FTS5" in apsw.compile_options
@@ -99,8 +99,8 @@ def engine() -> tuple[str, bool]:
 
 
 def remedy(path: Path, name: str) -> str:
-    """The next step for a damaged file of the kind `name`."""
-    if path.parent.name == "store":  # the host's messages: no checkpoint of a group holds them
+    """Return the next step for a damaged file of the kind `name`."""
+    if path.parent.name == "store":  # the host's messages: no checkpoint of a group contains them
         anew = "stop the bot, then: nanoclaw-memory db reset messages (chats and tasks are lost)"
         return f"stop the bot, then: {_away(path)} && {_recover(path)}" if path.exists() else anew
     if path.parent.name == "published":
@@ -108,7 +108,7 @@ def remedy(path: Path, name: str) -> str:
     if path.parent.name == "corpora":
         return f"move it away: {_away(path)} && nanoclaw-memory corpus add {path.stem} FOLDER"
     group, shared = _group(path), path.name.startswith(SHARED)
-    if name == "forgotten":  # no checkpoint has it; a copy of the fingerprints lies beside it
+    if name == "forgotten":  # in no checkpoint; a copy of the fingerprints is beside it
         return f"build the list anew from its copy: nanoclaw-memory doctor --fix{group}"
     if name == "index":  # everything in it comes from files
         return f"nanoclaw-memory index --rebuild{group}{' --shared' if shared else ''}"
@@ -123,7 +123,7 @@ def remedy(path: Path, name: str) -> str:
 
 
 def _away(path: Path) -> str:
-    """The command that moves a file with its WAL out of the way; a WAL left behind would be played back."""
+    """Return the command that moves a file away with its WAL; a remaining WAL would be replayed."""
     import shlex
 
     folder = shlex.quote(str(path.parent / "damaged"))
@@ -143,7 +143,7 @@ def _group(path: Path) -> str:
 
 
 def _checkpoint(path: Path) -> str:
-    """The newest checkpoint with a sound copy; empty when there is none."""
+    """Return the newest checkpoint with an intact copy; empty when there is none."""
     found = []
     for manifest in (path.parent.parent / "workspace" / "memory" / "checkpoints").glob("[!.]*/manifest.json"):
         try:
@@ -161,10 +161,10 @@ def _sound(manifest: Path, database: str) -> list[tuple[str, str]]:
     return [(str(found["created_at"]), manifest.parent.name)] if saved else []
 
 
-# ---- rows that a clock in the future has dated ----
+# ---- rows dated by a clock in the future ----
 
 
-class Dated(msgspec.Struct, frozen=True):
+class DatedTable(msgspec.Struct, frozen=True):
     """A table whose rows are dated when they are stored; `others` are set then or later."""
 
     table: str
@@ -176,17 +176,17 @@ class Dated(msgspec.Struct, frozen=True):
 
 DATED = {
     "facts": (
-        Dated("facts", others=("last_accessed",), valid=True),
-        Dated("relations", others=("last_accessed",), valid=True),
-        Dated("growth_vectors", others=("last_seen",)),
+        DatedTable("facts", others=("last_accessed",), valid=True),
+        DatedTable("relations", others=("last_accessed",), valid=True),
+        DatedTable("growth_vectors", others=("last_seen",)),
     ),
-    "entries": (Dated("entries", "number", others=("updated_at", "used_at")),),
-    "continuity": (Dated("exchanges", stored="timestamp"),),
+    "entries": (DatedTable("entries", "number", others=("updated_at", "used_at")),),
+    "continuity": (DatedTable("exchanges", stored="timestamp"),),
 }
 
 
 def dated_ahead(db: Database, name: str, now: str) -> tuple[int, str]:
-    """How many rows are dated after now, and the last date."""
+    """Return how many rows are dated after now, and the last date."""
     found = [
         db.query(
             f"SELECT count(*), coalesce(max({one.stored}), '') FROM {one.table} WHERE {one.stored} > :now",  # noqa: S608
@@ -198,12 +198,12 @@ def dated_ahead(db: Database, name: str, now: str) -> tuple[int, str]:
 
 
 def date_anew(db: Database, name: str, now: str) -> int:
-    """Date rows of the future by the row that was stored next, else by now; returns how many."""
+    """Date rows of the future by the row that was stored next, else by now; return how many."""
     with db.transaction():
         return sum(_date_anew(db, one, now) for one in DATED[name])
 
 
-def _date_anew(db: Database, one: Dated, now: str) -> int:
+def _date_anew(db: Database, one: DatedTable, now: str) -> int:
     table, stored = one.table, one.stored
     following = (
         f"coalesce((SELECT min(later.{stored}) FROM {table} AS later"  # noqa: S608

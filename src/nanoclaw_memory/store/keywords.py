@@ -1,4 +1,4 @@
-"""What the keyword index holds of a text, and what it is asked for a question."""
+"""What the keyword index stores of a text, and which terms a question asks for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, language, stem, words
 
 LONG_WORD = 9
-LONGEST_WORD = 80  # what is longer is no word, and is not taken apart
-SHORTEST_STEM = 4  # shorter words have no endings worth taking away
+LONGEST_WORD = 80  # longer ones are no words, and are not analysed
+SHORTEST_STEM = 4  # shorter words have no endings worth removing
 MAX_TERMS = 64
-MAX_CAPITALS = 64  # SQL nests no deeper without need
-# Only what never tells one text from another: dropping all stop words loses answers ("used to", "before").
+MAX_CAPITALS = 64  # SQL should not be nested deeper
+# Only words that never distinguish texts: dropping all stop words loses answers ("used to", "before").
 _FUNCTION_WORDS = frozenset(
     "a about am an and are as at be been but by can could did do does for from had has have he her him his"
     " how i if in into is it its let me my of on or our she should so than that the their them then there these"
@@ -32,20 +32,20 @@ _GERMAN_FUNCTION_WORDS = GERMAN_STOP_WORDS.union(
 )
 ESZETT = str.maketrans({"ß": "ss", "ẞ": "SS"})  # as `words` reads a question
 _FOLDED = str.maketrans({"ä": "a", "ö": "o", "ü": "u"})
-# Scripts written without spaces, and Hangul, whose particles hang on the word: each character is a word.
+# Scripts written without spaces, and Hangul, whose particles are attached to the word: each character is a word.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f"
 )
 _NAME = regex(r"\b(?=\w{4,80}\b)(?:[a-z0-9]+[A-Z]|[A-Z]+[a-z0-9]+[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*\b")
 _HUMP = regex(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# No other character belongs to such a script; typographic signs are none.
+# No other character belongs to such a script, not even typographic signs.
 _BEYOND = regex("[\u0e00-\u0eff\u1000-\u17ff\u3040-\U0003ffff]")
 
 
 @functools.cache
 def _run() -> re.Pattern[str]:
-    """A run of such characters; made on first use, for most texts hold none and making it takes milliseconds."""
+    """Compile the pattern of a run of such characters on first use: most texts have none and it takes milliseconds."""
     return re.compile(f"[{_UNSPACED}]+")
 
 
@@ -55,14 +55,14 @@ def _is_unspaced(text: str) -> bool:
 
 
 def spaced(text: str) -> str:
-    """The text with every character of an unspaced script standing alone."""
+    """Return the text with every character of an unspaced script standing alone."""
     if not _is_unspaced(text):
         return text
     return _run().sub(lambda found: "".join(f" {one} " for one in found.group()), text)
 
 
 def indexed(text: str, german: bool) -> str:
-    """What the index is given of a text: its words, and German stems where it may be German."""
+    """Return the text for the index: its words, and German stems if it may be German."""
     plain = spaced(text.translate(ESZETT))
     if parts := " ".join(part for name in _names(plain) for part in _split_name(name)):
         plain = f"{plain}\n{parts}"
@@ -74,7 +74,7 @@ def indexed(text: str, german: bool) -> str:
 
 
 def _names(text: str) -> list[str]:
-    """The names with inner capitals, as programs have them: parseHttpRequest, HTTPServer."""
+    """Return the names with inner capitals, as in programs: parseHttpRequest, HTTPServer."""
     return list(dict.fromkeys(_NAME.findall(text)))
 
 
@@ -83,20 +83,21 @@ def _split_name(name: str) -> list[str]:
 
 
 def german_stem(term: str) -> str:
-    """The form under which the index knows a German word in all its forms."""
+    """Return the indexed form of a German word, common to all its inflections."""
     return stem(term, "german") if len(term) >= SHORTEST_STEM and " " not in term else term
 
 
 def terms_of(question: str) -> list[str]:
-    """The words and character pairs to look for, without function words unless there is nothing else."""
+    """Return the words and character pairs to look for, without function words unless there is nothing else."""
     return list(_terms(question))
 
 
-@bounded(1024 * 1024)  # asked of a question again and again
+@bounded(1024 * 1024)  # called for a question again and again
 def _terms(question: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for asked in words(question):
-        word = asked.removesuffix("'s").removesuffix("’s")  # "Keystone's port" is not only where it says so
+        # "Keystone's port" is also where only the name occurs
+        word = asked.removesuffix("'s").removesuffix("’s")
         if not _is_unspaced(word):
             found.setdefault(word)
             continue
@@ -115,7 +116,7 @@ def _terms(question: str) -> tuple[str, ...]:
 
 
 def parts_of(word: str) -> list[tuple[str, str]]:
-    """The ways to read a long word as a compound of two, with or without a linking letter."""
+    """Return the ways to read a long word as a compound of two, with or without a linking letter."""
     return [
         (word[:cut], word[cut + link :])
         for cut in range(4, len(word) - 3)
@@ -125,13 +126,13 @@ def parts_of(word: str) -> list[tuple[str, str]]:
 
 
 def long_words(text: str) -> set[str]:
-    """The words long enough to be compounds, as the keyword index knows them: without umlauts."""
+    """Return the words long enough to be compounds, in the form of the keyword index: without umlauts."""
     plain = _run().sub(" ", text) if _is_unspaced(text) else text
     return {folded(word) for word in words(plain) if LONG_WORD <= len(word) <= LONGEST_WORD}
 
 
 def folded(word: str) -> str:
-    """A lower-case word without umlauts."""
+    """Return a lower-case word without umlauts."""
     return word.translate(_FOLDED)
 
 
@@ -142,10 +143,10 @@ def _pairs(run: str) -> list[str]:
 
 
 def like(column: str, name: str, text: str, params: dict[str, Any], beside: str = "") -> str:
-    """A condition that a column contains a text, in capitals or small letters of any alphabet; adds its values."""
+    """Return a condition that a column contains a text, ignoring the case of any alphabet; add its values."""
     literal = text.casefold().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     params[name] = f"%{beside}{literal}{beside}%"
-    # LIKE itself takes capitals for small letters in ASCII only.
+    # LIKE itself ignores case in ASCII only.
     spelt = text + text.lower() + unicodedata.normalize("NFC", text.upper())
     capitals = sorted({one for one in spelt if not one.isascii() and one.casefold() != one})
     for number, letter in enumerate(capitals[:MAX_CAPITALS]):

@@ -1,4 +1,4 @@
-"""Migrate databases of older systems and releases; what shared chats said there goes into a file of its own."""
+"""Migrate databases of older systems and releases; rows of shared chats are moved into files of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.store.undecodable import tolerant_rows
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import SHARED
 
-KEPT = "before_nanoclaw_"  # the old tables stay under this name, with whatever columns they had
+KEPT = "before_nanoclaw_"  # the old tables are renamed with this prefix, with whatever columns they had
 _TABLES = {
     "facts": ("facts", "relations", "aliases", "co_occurrences", "growth_vectors", "vector_outcomes"),
     "continuity": ("exchanges",),
@@ -27,7 +27,9 @@ _DERIVED = ("facts_fts", "relations_fts")
 
 
 def adopter(data: Path, kind: str = "facts") -> Adopt:
-    """What a facts.db or continuity.db needs: older systems' tables aside, tombstones and shared chats moved out."""
+    """Return the migration of a facts.db or continuity.db: rename older tables, move tombstones and shared chats
+    out.
+    """
 
     def prepare(connection: Any, version: int) -> Callable[[Any], None]:
         if kind == "facts" and 0 < version < MOVED:
@@ -46,7 +48,7 @@ def adopter(data: Path, kind: str = "facts") -> Adopt:
 
 
 def adopt(connection: Any, version: int, kind: str = "facts") -> Callable[[Any], None] | None:
-    """Rename the tables of an older system; returns what moves their rows, or None for a file of ours."""
+    """Rename the tables of an older system; return a function that moves their rows, or None for a file of ours."""
     found = [name for name in _TABLES[kind] if not version and _exists(connection, name)]
     for name in _DERIVED if found else ():
         connection.execute(f'DROP TABLE IF EXISTS "{name}"')
@@ -56,7 +58,7 @@ def adopt(connection: Any, version: int, kind: str = "facts") -> Callable[[Any],
 
 
 def _keep(connection: Any, name: str) -> None:
-    """Rename a table, without what is attached to it."""
+    """Rename a table, without its indexes and triggers."""
     attached = connection.execute(
         "SELECT type, name FROM sqlite_schema WHERE tbl_name = :name AND type IN ('index', 'trigger')"
         " AND sql IS NOT NULL",
@@ -70,7 +72,7 @@ def _keep(connection: Any, name: str) -> None:
 
 def _move(connection: Any, found: list[str]) -> None:
     for name in found:
-        # What no step of ours replaced (lessons, say) goes back under its own name.
+        # Tables that no step of ours replaced (lessons, say) get their own name back.
         if not _exists(connection, name):
             connection.execute(f'ALTER TABLE "{KEPT}{name}" RENAME TO "{name}"')
     kept = [name for name in found if _exists(connection, KEPT + name)]
@@ -90,7 +92,7 @@ def _move(connection: Any, found: list[str]) -> None:
 
 
 def _facts(connection: Any) -> dict[int, int]:
-    """Copy the facts; returns the new id for every old id."""
+    """Copy the facts; return the new id for every old id."""
     moved: dict[int, int] = {}
     seen: dict[tuple[str, str, str], int] = {}
     for row in _rows(connection, "facts"):
@@ -131,7 +133,7 @@ def _facts(connection: Any) -> dict[int, int]:
 
 
 def _end_older_values(connection: Any) -> None:
-    """Of several values of a key the newest is current, unless the key keeps several."""
+    """Make the newest of several values current, unless the key allows several."""
     several = {slot_of(key) for key in GraphSettings().multi_valued_keys}
     last: tuple[str, str] | None = None
     later: tuple[int, str] = (0, "")
@@ -200,7 +202,7 @@ def _aliases(connection: Any) -> None:
 
 
 def _links(connection: Any, moved: dict[int, int]) -> None:
-    """Links named facts by number, or in one system by a text that contains the number or `entity.key`."""
+    """Copy links, which name facts by number, or in one system by a text with the number or `entity.key`."""
     named = {
         f"{entity}.{key}".casefold(): fact_id
         for fact_id, entity, key in connection.execute("SELECT id, entity, key FROM facts")
@@ -258,7 +260,7 @@ def _outcomes(connection: Any) -> None:
 
 
 def _exchanges(connection: Any) -> None:
-    """Copy every exchange that says something; vectors are made anew, for they belong to a model."""
+    """Copy every non-empty exchange without vectors, which belong to a model."""
     for row in _rows(connection, "exchanges"):
         session, user, agent, topic = (
             str(row.get(name) or "") for name in ("session_id", "user_message", "agent_response", "topic")
@@ -307,7 +309,7 @@ def _exists(connection: Any, name: str) -> bool:
 
 
 def _moment(text: Any) -> str:
-    """A time as we store it; what is no time becomes 'always'."""
+    """Return a time in the stored format; an invalid one becomes 'always'."""
     try:
         return stamp(read_moment(str(text)))
     except (ValueError, OverflowError):
@@ -321,13 +323,13 @@ def _number(value: Any, otherwise: float) -> float:
         return otherwise
 
 
-# ---- releases that kept what shared chats said beside private memory ----
+# ---- releases that stored shared chats beside private memory ----
 
 
-SPLIT = {"continuity": 4, "facts": 7}  # the schema from which on they are apart
+SPLIT = {"continuity": 4, "facts": 7}  # the schema from which on they are separate
 _EXCHANGES = "SELECT id FROM exchanges WHERE private = 0"
 _LESSONS = "SELECT id FROM growth_vectors WHERE private = 0"
-_STATED = "shared AND coalesce(source, '') NOT LIKE '%.md:%'"  # what files state is read again
+_STATED = "shared AND coalesce(source, '') NOT LIKE '%.md:%'"  # facts from files are read again
 _NAMES = " UNION ".join(
     f"SELECT {column} FROM {table} WHERE {_STATED}"  # noqa: S608
     for table, column in (
@@ -338,7 +340,7 @@ _NAMES = " UNION ".join(
         ("aliases", "target"),
     )
 )
-# Tables of each database with the rows that go, what others refer to first.
+# The tables of each database with the rows to move, referenced tables first.
 _SAID = {
     "continuity": (
         ("exchanges", "private = 0"),
@@ -361,10 +363,10 @@ _UNUSED = (
 
 
 def _part(connection: Any, kind: str) -> None:
-    """Copy the rows into the file of shared chats, then delete them here; killed in between, both happen again."""
+    """Copy the rows into the file of shared chats, then delete them here; after a kill in between both are repeated."""
     path = Path(connection.filename)
     shared = SqliteDatabase(path.with_name(f"{SHARED}{kind}.db"), kind)
-    rows = {table: _said(connection, table, where) for table, where in _SAID[kind]}
+    rows = {table: _rows_of_shared_chats(connection, table, where) for table, where in _SAID[kind]}
     if path.name.startswith(SHARED) or not any(rows.values()):
         return
     try:
@@ -385,7 +387,7 @@ def _part(connection: Any, kind: str) -> None:
         connection.execute(_UNUSED)
 
 
-def _said(connection: Any, table: str, where: str) -> list[dict[str, Any]]:
+def _rows_of_shared_chats(connection: Any, table: str, where: str) -> list[dict[str, Any]]:
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     found = connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {where}")  # noqa: S608
     return [dict(zip(columns, row, strict=True)) for row in found]

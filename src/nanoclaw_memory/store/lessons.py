@@ -1,4 +1,4 @@
-"""Rows of lessons and of the outcomes of their injections."""
+"""The tables of lessons and of the outcomes of their injections."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Outcome
 
 MAX_QUERY = 500
-MAX_TALK = 98  # of each side; together with what is between them a trigger's 200
+MAX_TALK = 98  # of each side; with the separator, the 200 of a trigger
 HELD = (
-    "waits for review: "  # begins the reason of a lesson that steers nothing before a person has accepted it
+    # prefix of the reason of a lesson that steers nothing before a person has approved it
+    "waits for review: "
 )
-NO_CORRECTION = "it is not sure that it corrects the answer"  # ends the reason of such a lesson
-TALK = " | "  # between what was asked and what was answered
+NO_CORRECTION = "it is not sure that it corrects the answer"  # suffix of the reason of such a lesson
+TALK = " | "  # separates question and answer
 
 
 def trigger_of(asked: str, answered: str) -> str:
-    """What was being talked about when a correction came: the beginnings of the question and of its answer."""
+    """Return the subject of a correction: the beginnings of the question and of its answer."""
     return TALK.join(filter(None, (one_line(asked)[:MAX_TALK], one_line(answered)[:MAX_TALK])))
 
 
@@ -44,7 +45,7 @@ class NewLesson(msgspec.Struct, frozen=True):
 
 
 class OutcomeTable(Table[Outcome]):
-    """What came of injections."""
+    """The outcomes of injections."""
 
     table = "vector_outcomes"
     columns = (
@@ -71,7 +72,7 @@ class LessonTable(Table[Lesson]):
     # ---- lessons ----
 
     def add(self, new: NewLesson, at: str) -> int:
-        """Store a lesson; returns its id."""
+        """Store a lesson; return its id."""
         with self.db.transaction():
             row = asdict(new) | {"created_at": at, "last_seen": at}
             row |= {"trigger_pattern": row.pop("trigger"), "lesson_text": row.pop("lesson")}
@@ -88,13 +89,13 @@ class LessonTable(Table[Lesson]):
         return self.first("WHERE id = :id", {"id": lesson_id})
 
     def all(self, states: Iterable[str] = (), private: bool = True) -> list[Lesson]:
-        """The lessons a scope may see, oldest first."""
+        """Return the lessons a scope may see, oldest first."""
         wanted = ", ".join(f"'{state}'" for state in states if state.isalpha())
         where = f" AND state IN ({wanted})" if wanted else ""
         return self.select(f"WHERE (:all = 1 OR private = 0){where} ORDER BY id", {"all": private})
 
     def learnt_from(self, exchange_id: int) -> tuple[int, ...]:
-        """The lessons that an exchange brought or confirmed."""
+        """Return the lessons that an exchange created or confirmed."""
         rows = self.db.query(
             "SELECT id FROM growth_vectors WHERE exchange_id = :id ORDER BY id", {"id": exchange_id}
         )
@@ -103,19 +104,19 @@ class LessonTable(Table[Lesson]):
     # ---- exchanges that wait for the judge ----
 
     def mark_unjudged(self, exchange_id: int) -> None:
-        """Note an exchange that was read by rules alone."""
+        """Record an exchange that was read by rules alone."""
         with self.db.transaction():
             self.db.execute(
                 "INSERT INTO unjudged_exchanges VALUES (:id) ON CONFLICT DO NOTHING", {"id": exchange_id}
             )
 
     def unjudged(self, limit: int) -> list[int]:
-        """The exchanges that were read by rules alone, oldest first."""
+        """Return the exchanges that were read by rules alone, oldest first."""
         sql = "SELECT exchange_id FROM unjudged_exchanges ORDER BY exchange_id LIMIT :limit"
         return [int(row[0]) for row in self.db.query(sql, {"limit": limit})]
 
     def mark_judged(self, exchange_id: int) -> None:
-        """Note that the judge has read an exchange."""
+        """Record that the judge has read an exchange."""
         with self.db.transaction():
             self.db.execute("DELETE FROM unjudged_exchanges WHERE exchange_id = :id", {"id": exchange_id})
 
@@ -124,7 +125,7 @@ class LessonTable(Table[Lesson]):
     def injected(
         self, lesson_ids: Sequence[int], session_id: str, query: str, entropy: float, at: str
     ) -> None:
-        """Note that lessons were put before a model call; what came of it is noted later."""
+        """Record that lessons were put before a model call; the outcome is recorded later."""
         with self.db.transaction():
             for number in lesson_ids:
                 self.db.execute(
@@ -136,17 +137,17 @@ class LessonTable(Table[Lesson]):
                 self.db.execute(insertion("vector_outcomes", row), row)
 
     def awaiting(self, session_id: str) -> list[Outcome]:
-        """Injections of a session whose outcome is not known yet."""
+        """Return injections of a session without an outcome so far."""
         rest = "WHERE session_id = :session AND user_feedback IS NULL ORDER BY id"
         return OutcomeTable(self.db).select(rest, {"session": session_id})
 
     def outcomes(self, lesson_id: int | None = None, limit: int = 100) -> list[Outcome]:
-        """Outcomes, newest first; of one lesson or of all."""
+        """Return outcomes, newest first; of one lesson or of all."""
         rest = "WHERE (:id IS NULL OR vector_id = :id) ORDER BY id DESC LIMIT :limit"
         return OutcomeTable(self.db).select(rest, {"id": lesson_id, "limit": limit})
 
     def settle(self, outcome_id: int, feedback: str, post_entropy: float | None, helped: bool | None) -> None:
-        """Note what came of an injection; `helped` is None when that cannot be said."""
+        """Record the outcome of an injection; `helped` is None if unknown."""
         with self.db.transaction():
             self.db.execute(
                 "UPDATE vector_outcomes SET user_feedback = :feedback, helped = :helped,"
@@ -155,7 +156,7 @@ class LessonTable(Table[Lesson]):
             )
 
     def tally(self, lesson_id: int) -> tuple[int, int]:
-        """Of the injections that helped or did not: how many, and how many helped; a neutral one says neither."""
+        """Return how many injections helped or did not, and how many helped; neutral ones count as neither."""
         rows = self.db.query(
             "SELECT count(*), coalesce(sum(helped), 0) FROM vector_outcomes"
             " WHERE vector_id = :id AND user_feedback IN ('good', 'bad')",
@@ -164,7 +165,7 @@ class LessonTable(Table[Lesson]):
         return int(rows[0][0]), int(rows[0][1])
 
     def last_outcome(self) -> str:
-        """When the loop last closed; empty when it never did."""
+        """Return the time of the last outcome; empty if there was none."""
         rows = self.db.query(
             "SELECT max(injection_time) FROM vector_outcomes WHERE user_feedback IS NOT NULL"
         )

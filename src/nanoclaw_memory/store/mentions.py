@@ -1,4 +1,4 @@
-"""Rows of mentions: which line of which file states a fact, relation or alias."""
+"""The table of mentions: which line of which file states a fact, relation or alias."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class MentionTable:
         self.db = db
 
     def of(self, path: str) -> dict[str, MentionRow]:
-        """What a file stated when it was last read."""
+        """Return what a file stated when it was last read."""
         rows = self.db.query("SELECT mark, line, kind, item FROM mentions WHERE path = :path", {"path": path})
         return {row[0]: MentionRow(*row) for row in rows}
 
     def paths(self, below: str = "") -> list[str]:
-        """The files that were read, or what was read below a folder."""
+        """Return the files that were read, optionally below a folder."""
         sql = "SELECT DISTINCT path FROM mentions WHERE path LIKE :below || '%' ORDER BY path"
         return [row[0] for row in self.db.query(sql, {"below": below})]
 
@@ -45,7 +45,7 @@ class MentionTable:
         )
 
     def elsewhere(self, kind: str, item: int) -> str:
-        """Where a file still states an item, as `path:line`; empty when none does."""
+        """Return where a file still states an item, as `path:line`; empty when none does."""
         rows = self.db.query(
             "SELECT path, line FROM mentions WHERE kind = :kind AND item = :item ORDER BY path LIMIT 1",
             {"kind": kind, "item": item},
@@ -53,7 +53,7 @@ class MentionTable:
         return f"{rows[0][0]}:{rows[0][1]}" if rows else ""
 
     def uses(self) -> dict[tuple[str, int], int]:
-        """How often the items of a line answered a question, by path and line; only lines that ever did."""
+        """Return how often the items of a line answered a question, by path and line; without lines that never did."""
         rows = self.db.query(
             "SELECT m.path, m.line, sum(f.access_count) FROM mentions m JOIN facts f ON f.id = m.item"
             " WHERE m.kind = 'fact' AND f.access_count > 0 GROUP BY m.path, m.line"
@@ -69,12 +69,12 @@ class MentionTable:
     # ---- whole files: stored beside the facts, so that a restored checkpoint knows what it has read ----
 
     def read_files(self) -> dict[str, str]:
-        """The files that were read whole, with the fingerprint of their text."""
+        """Return the files that were read whole, with the fingerprint of their text."""
         rows = self.db.query("SELECT key, value FROM graph_state WHERE key LIKE 'read:%'")
         return {key[len("read:") :]: value for key, value in rows}
 
     def mark_read(self, path: str, fingerprint: str) -> None:
-        """Store the fingerprint of a file that was read; empty when the file is gone."""
+        """Store the fingerprint of a file that was read; empty when the file is deleted."""
         if fingerprint:
             keep_note(self.db, "graph_state", f"read:{path}", fingerprint)
         else:

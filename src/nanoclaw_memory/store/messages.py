@@ -1,4 +1,4 @@
-"""Rows of the host: chats, messages, cursors and replies; registered groups and their sessions."""
+"""The tables of the host: chats, messages, cursors and replies; registered groups and their sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nanoclaw_memory.store.table import Table, insertion, keep_note, note_of
 from nanoclaw_memory.types import Chat, ChatGroup, Message, Reply
 
 _OF_CHAT = "chat_jid = :jid AND arrival BETWEEN :first AND :last"
-# What NanoClaw v1 added over its life; an older file lacks some of them.
+# Columns that NanoClaw v1 added over time; an older file lacks some of them.
 _V1_COLUMNS = {
     "chats": {"channel": "TEXT", "is_group": "INTEGER"},
     "messages": {"is_bot_message": "INTEGER DEFAULT 0", "arrival": "INTEGER"},
@@ -24,7 +24,7 @@ _V1_COLUMNS = {
 
 
 def adopt(connection: Any, version: int) -> None:
-    """Give a v1 file the columns that it lacks; its rows, other columns and other tables stay as they are."""
+    """Add the columns that a v1 file lacks; its rows, other columns and other tables stay as they are."""
     if version:
         return
     for table, wanted in _V1_COLUMNS.items():
@@ -37,7 +37,7 @@ def adopt(connection: Any, version: int) -> None:
 
 
 def _mark_bot_messages(connection: Any) -> None:
-    """Before it had a column for them, v1 knew its own messages by their opening: `Andy: …`."""
+    """Mark v1's own messages, which had no column for that, by their opening: `Andy: …`."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'registered_groups'").fetchone():
         return
     for (pattern,) in connection.execute("SELECT DISTINCT trigger_pattern FROM registered_groups").fetchall():
@@ -67,7 +67,7 @@ class MessageTable(Table[Message]):
     # ---- chats ----
 
     def put_chat(self, chat: Chat) -> None:
-        """Note a chat; a name or channel that is not given leaves the known one, activity only moves on."""
+        """Store a chat; an empty name or channel keeps the known one, activity only increases."""
         self.db.execute(
             """INSERT INTO chats (jid, name, last_message_time, channel, is_group)
                VALUES (:jid, :shown, :at, :channel, :is_group)
@@ -95,7 +95,7 @@ class MessageTable(Table[Message]):
     # ---- messages ----
 
     def add(self, message: Message) -> bool:
-        """Store a message of a known chat; False, and nothing changed, when its id is there already."""
+        """Store a message of a known chat; return False if its id exists, without a change."""
         place = self.last_arrival() + 1
         sql = f"{insertion('messages', Message.__struct_fields__)} ON CONFLICT (id, chat_jid) DO NOTHING"
         added = self.db.update(sql, {**asdict(message), "arrival": place})
@@ -107,7 +107,7 @@ class MessageTable(Table[Message]):
         return int(self.db.query("SELECT last FROM arrivals")[0][0])
 
     def since(self, arrival: int, limit: int, jids: Sequence[str] | None = None) -> list[Message]:
-        """The messages after `arrival` in the order they came, of some chats or of all."""
+        """Return the messages after `arrival` in order of arrival, of some chats or of all."""
         where = "" if jids is None else "AND chat_jid IN (SELECT value FROM json_each(:jids))"
         return self.select(
             f"WHERE arrival > :arrival {where} ORDER BY arrival LIMIT :limit",
@@ -115,14 +115,14 @@ class MessageTable(Table[Message]):
         )
 
     def of_chat(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
-        """The newest of a chat's messages with `first <= arrival <= last`, in order."""
+        """Return the newest of a chat's messages with `first <= arrival <= last`, in order."""
         return self.select(
             f"WHERE {_OF_CHAT} ORDER BY arrival DESC LIMIT :limit",
             {"jid": jid, "first": first, "last": last, "limit": limit},
         )[::-1]
 
     def of_people(self, jid: str, first: int, last: int, limit: int) -> list[Message]:
-        """The oldest of a chat's messages that people wrote: not the agent's own, not empty."""
+        """Return the oldest of a chat's messages that people wrote: not the agent's own, not empty."""
         return self.select(
             f"WHERE {_OF_CHAT} AND COALESCE(is_bot_message, 0) = 0 AND content != ''"
             " ORDER BY arrival LIMIT :limit",
@@ -146,7 +146,7 @@ class MessageTable(Table[Message]):
         return int(rows[0][0]) if rows else 0
 
     def ask(self, jid: str, first: int, last: int) -> None:
-        """Note that a chat asks for an answer from `first` to `last`, unless that is answered already."""
+        """Record that a chat asks for an answer from `first` to `last`, unless that is answered already."""
         self.db.execute(
             """INSERT INTO chat_cursors (chat_jid, due_from, due_to) VALUES (:jid, :first, :last)
                ON CONFLICT (chat_jid) DO UPDATE SET
@@ -156,7 +156,7 @@ class MessageTable(Table[Message]):
         )
 
     def due(self) -> list[tuple[str, int, int]]:
-        """The chats that ask for an answer, the one that waits longest first: jid, first and last arrival."""
+        """Return the chats that ask for an answer, the longest waiting first: jid, first and last arrival."""
         rows = self.db.query(
             "SELECT chat_jid, due_from, due_to FROM chat_cursors WHERE due_to IS NOT NULL ORDER BY due_from"
         )
@@ -168,7 +168,7 @@ class MessageTable(Table[Message]):
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
     def settle(self, jid: str, first: int, last: int) -> bool:
-        """Move a chat's cursor to `last`; False when somebody else has answered any of it in the meantime."""
+        """Move a chat's cursor to `last`; return False if any of it has been answered in the meantime."""
         moved = self.db.update(
             """UPDATE chat_cursors SET
                  answered = :last,
@@ -183,15 +183,15 @@ class MessageTable(Table[Message]):
 
     def add_reply(self, reply: Reply, arrivals: tuple[int, int] | None) -> None:
         row = asdict(reply)
-        del row["content"]  # that is the message's
+        del row["content"]  # part of the message
         row["group_folder"] = row.pop("group")
         row["first_arrival"], row["last_arrival"] = arrivals or (None, None)
-        # What answers nobody is no exchange, so it counts as remembered.
+        # A message that answers nobody is no exchange, so it counts as remembered.
         row["remembered_at"] = None if arrivals else reply.created_at
         self.db.execute(f"{insertion('replies', row)} ON CONFLICT (id) DO NOTHING", row)
 
     def replies(self, undone: str) -> list[tuple[Reply, int, int]]:
-        """The replies not yet `delivered` or `remembered`, oldest first, with the arrivals they answer."""
+        """Return the replies not yet `delivered` or `remembered`, oldest first, with the arrivals they answer."""
         column = {"delivered": "delivered_at", "remembered": "remembered_at"}[undone]
         rows = self.db.query(
             f"""SELECT r.id, r.chat_jid, r.group_folder, m.content, r.session_id, r.created_at,
@@ -243,12 +243,12 @@ class GroupTable(Table[ChatGroup]):
 
 
 def user_messages(messages: Iterable[Message]) -> list[Message]:
-    """The messages that people wrote: not the agent's own, not empty."""
+    """Return the messages that people wrote: not the agent's own, not empty."""
     return [message for message in messages if not message.is_bot_message and message.content]
 
 
 def _config(text: str | None) -> dict[str, Any] | None:
-    """The container's configuration; what an older host wrote and is no object counts as none."""
+    """Return the container's configuration; an invalid one of an older host counts as none."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any]) if text else None
     except msgspec.MsgspecError:

@@ -25,7 +25,7 @@ class Step(msgspec.Struct, frozen=True):
 
 @functools.cache
 def steps_of(database: str) -> tuple[Step, ...]:
-    """The steps of one database in order."""
+    """Return the steps of one database in order."""
     folder = Path(__file__).with_name("schema") / database  # importlib.resources would cost a hook 6 ms
     names = sorted(entry.name for entry in folder.iterdir() if entry.suffix == ".sql")
     return tuple(
@@ -34,7 +34,7 @@ def steps_of(database: str) -> tuple[Step, ...]:
 
 
 def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
-    """Whether the file already has the newest schema; reads one page and refuses a newer file untouched."""
+    """Return whether the file has the newest schema; read one page and refuse a newer file unchanged."""
     newest = steps[-1].number
     (current,) = connection.execute("PRAGMA user_version").fetchone()
     if current > IMPLAUSIBLE:
@@ -47,15 +47,15 @@ def is_current(connection: Any, steps: Sequence[Step], path: Path) -> bool:
     return bool(current == newest)
 
 
-# Runs before the steps, with the version that the file has (0: not ours yet); may return what runs after them.
+# Runs before the steps, with the version of the file (0: not ours yet); may return a function to run after them.
 Adopt = Callable[[Any, int], Callable[[Any], None] | None]
 
 
 def migrate(connection: Any, steps: Sequence[Step], path: Path, adopt: Adopt | None = None) -> None:
-    """Bring an open connection's schema up to date; the caller has the write lock.
+    """Migrate an open connection's schema to the newest; the caller has the write lock.
 
-    `adopt` prepares a file for the steps: of an older system it renames the tables, so that the steps can build
-    beside them, and returns a function that moves the rows over.
+    `adopt` prepares a file for the steps: it renames the tables of an older system, so that the steps can create
+    theirs, and returns a function that moves the rows over.
     """
     if is_current(connection, steps, path):  # another process was first
         return

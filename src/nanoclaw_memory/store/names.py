@@ -1,4 +1,4 @@
-"""Names and aliases of entities, and the normal form of names and keys."""
+"""The table of names and aliases of entities, and the normal form of names and keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_IN = 2_000
 MAX_CHAIN = 8
 FOREIGN_ORIGINS = f"({', '.join(map(repr, FOREIGN))})"  # in SQL
 _TRUSTED = f"origin NOT IN {FOREIGN_ORIGINS}"
-# Where an entity's name stands, with the text that it is the name of.
+# The columns with an entity's name, and those with the text that it names.
 _NAMED_BY = (
     ("facts", "entity", "name"),
     ("relations", "subject", "subject_name"),
@@ -33,7 +33,7 @@ _NAMED_BY = (
     ("aliases", "alias", "name"),
     ("aliases", "entity", "target"),
 )
-# The names that somebody whom the owner trusts has used.
+# The names that a trusted origin has used.
 _USED = " OR ".join(
     f"EXISTS (SELECT 1 FROM {table} AS t WHERE t.{column} = names.name AND t.{_TRUSTED})"  # noqa: S608
     for table, _, column in _NAMED_BY
@@ -41,23 +41,23 @@ _USED = " OR ".join(
 
 
 def fold(name: str) -> str:
-    """The normal form of a name: no case, no punctuation, one space between words."""
+    """Return the normal form of a name: no case, no punctuation, one space between words."""
     plain = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return " ".join(_TOKEN.findall(plain)) or plain.strip()
 
 
 def key_words(key: str) -> list[str]:
-    """The words of a key: `dateOfBirth`, `date_of_birth` and `Date of birth` alike."""
+    """Return the words of a key: the same for `dateOfBirth`, `date_of_birth` and `Date of birth`."""
     return [word.casefold() for word in _WORDS.findall(_CAMEL.sub(" ", key))]
 
 
 def slot_of(key: str) -> str:
-    """The normal form of a key or predicate: its words with one space between."""
+    """Return the normal form of a key or predicate: its words with one space between."""
     return " ".join(key_words(key)) or key.strip().casefold()
 
 
 def spelling(text: str, inflected: bool = True) -> str:
-    """What a text says however it is spelt: no case, accents, umlauts, punctuation or endings of words.
+    """Normalise spelling: no case, accents, umlauts, punctuation or inflection.
 
     Numbers keep their signs and points. A single word keeps its ending unless it is `inflected`: it may be a name.
     """
@@ -70,7 +70,7 @@ def spelling(text: str, inflected: bool = True) -> str:
 
 
 def placeholders(prefix: str, values: Iterable[Any]) -> tuple[str, dict[str, Any]]:
-    """`:p0, :p1, …` for an IN list, and its values; never empty SQL."""
+    """Return `:p0, :p1, …` for an IN list, and its values; never empty SQL."""
     params = {f"{prefix}{number}": value for number, value in enumerate(values)}
     return ", ".join(f":{name}" for name in params) or "NULL", params
 
@@ -96,7 +96,7 @@ _OF_PERSONS = (
 class NameTable:
     """The known names of one database; without `sees_all` only shared aliases. Writing needs a transaction.
 
-    With `trusted`, what others say adds neither names nor aliases.
+    With `trusted`, statements of others add neither names nor aliases.
     """
 
     def __init__(self, db: Database, sees_all: bool = True, trusted: bool = False) -> None:
@@ -111,7 +111,7 @@ class NameTable:
     # ---- reading ----
 
     def known(self, names: Sequence[str]) -> set[str]:
-        """Those of the folded names that are known."""
+        """Return those of the folded names that are known."""
         found: set[str] = set()
         for start in range(0, len(names), MAX_IN):
             marks, params = placeholders("n", names[start : start + MAX_IN])
@@ -120,7 +120,7 @@ class NameTable:
         return found
 
     def targets(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """What each folded name is an alias of."""
+        """Return the entities that each folded name is an alias of."""
         marks, params = placeholders("n", names)
         rows = self.db.query(
             f"SELECT name, target FROM aliases WHERE name IN ({marks}) AND {self._seen}"  # noqa: S608
@@ -133,7 +133,7 @@ class NameTable:
         return found
 
     def meanings(self, names: Sequence[str]) -> dict[str, Meaning]:
-        """For each folded name all names of the same entity, and the entity's own."""
+        """Return for each folded name all names of the same entity, and the entity's own."""
         steps: dict[str, list[str]] = {}
         fresh = list(dict.fromkeys(names))
         for _ in range(MAX_CHAIN):
@@ -152,7 +152,7 @@ class NameTable:
         }
 
     def _sole_aliases(self, targets: Iterable[str]) -> dict[str, list[str]]:
-        """The aliases of each target that are aliases of nothing else."""
+        """Return the aliases of each target that are aliases of nothing else."""
         marks, params = placeholders("t", targets)
         rows = self.db.query(
             f"SELECT target, name FROM (SELECT * FROM aliases WHERE {self._seen}) AS own"  # noqa: S608
@@ -166,8 +166,8 @@ class NameTable:
         return found
 
     def merged(self) -> dict[str, str]:
-        """Folded aliases that facts or relations are stored under, each with the one entity that it means."""
-        # They are few and costly to find: looked for again when there is another alias, fact or relation.
+        """Return folded aliases that facts or relations are stored under, each with the one entity that it means."""
+        # They are few and costly to find: computed again only after a new alias, fact or relation.
         sql = (
             "SELECT count(*), max(rowid), sum(shared), (SELECT max(id) FROM facts), (SELECT max(id) FROM relations)"
             " FROM aliases"
@@ -190,13 +190,13 @@ class NameTable:
         return [row[0] for row in self.db.query(sql)]
 
     def labels(self, names: Iterable[str]) -> dict[str, str]:
-        """How each folded name is written."""
+        """Return the original spelling of each folded name."""
         marks, params = placeholders("n", names)
         rows = self.db.query(f"SELECT name, label FROM names WHERE name IN ({marks})", params)  # noqa: S608
         return {row[0]: row[1] for row in rows}
 
     def beginning(self, start: str, limit: int) -> list[str]:
-        """Known names that begin with `start`."""
+        """Return known names that begin with `start`."""
         rows = self.db.query(
             f"SELECT name FROM names WHERE name >= :low AND name < :high AND {self._used} LIMIT :limit",  # noqa: S608
             {"low": start, "high": start + _LAST, "limit": limit},
@@ -204,7 +204,7 @@ class NameTable:
         return [row[0] for row in rows]
 
     def are_persons(self, names: Sequence[str]) -> bool:
-        """Whether something is stated of these names that is stated of persons alone, so that they may be one."""
+        """Return whether these names have statements that only persons have, so that they may be one."""
         marks, params = placeholders("n", names)
         slots = ", ".join(f"'{slot}'" for slot in _OF_PERSONS)
         rows = self.db.query(
@@ -215,7 +215,7 @@ class NameTable:
         return bool(rows[0][0])
 
     def ending(self, end: str, limit: int) -> list[str]:
-        """Known names that end with `end`."""
+        """Return known names that end with `end`."""
         rows = self.db.query(
             f"SELECT name FROM names WHERE mirror >= :low AND mirror < :high AND {self._used} LIMIT :limit",  # noqa: S608
             {"low": end[::-1], "high": end[::-1] + _LAST, "limit": limit},
@@ -223,7 +223,7 @@ class NameTable:
         return [row[0] for row in rows]
 
     def aliases(self, target: str = "") -> list[Alias]:
-        """The aliases of one folded entity, or all."""
+        """Return the aliases of one folded entity, or all."""
         rows = self.db.query(
             f"SELECT alias, entity, origin FROM aliases WHERE (:target = '' OR target = :target) AND {self._seen}"  # noqa: S608
             " ORDER BY name, target",
@@ -234,7 +234,7 @@ class NameTable:
     # ---- writing ----
 
     def learn(self, label: str) -> str:
-        """Store a name; returns its folded form."""
+        """Store a name; return its folded form."""
         name = fold(label)
         self.db.execute(
             "INSERT INTO names (name, label, mirror) VALUES (:name, :label, :mirror) ON CONFLICT DO NOTHING",
@@ -243,9 +243,10 @@ class NameTable:
         return name
 
     def add_alias(self, alias: str, entity: str, source: str, shared: bool, origin: str = "owner") -> bool:
-        """Make `alias` another name of `entity`; False when it was. Given in a shared scope, it becomes shared.
+        """Make `alias` another name of `entity`; return False if it was. An alias from a shared scope becomes
+        shared.
 
-        The most trusted who gives it is its author.
+        The most trusted author is stored.
         """
         params: dict[str, Any] = {"alias": alias, "entity": entity, "source": source, "shared": int(shared)}
         params |= {"name": self.learn(alias), "target": self.learn(entity), "origin": origin}
@@ -265,7 +266,7 @@ class NameTable:
         )
 
     def reshare(self, path: str, shared: bool) -> None:
-        """Aliases from a file are visible to the same scopes as the file."""
+        """Make aliases from a file visible to the same scopes as the file."""
         self.db.execute(
             "UPDATE aliases SET shared = :shared"
             " WHERE shared <> :shared AND substr(source, 1, length(:path) + 1) = :path || ':'",
@@ -273,7 +274,7 @@ class NameTable:
         )
 
     def remove_alias(self, name: str, target: str = "", foreign: bool = False) -> int:
-        """Remove a folded alias, or only one of its entities; returns how many. `foreign`: only if others gave it."""
+        """Remove a folded alias, or only one of its entities; return how many. `foreign`: only untrusted ones."""
         params = {"name": name, "target": target, "foreign": int(foreign)}
         where = f"name = :name AND (:target = '' OR target = :target) AND {self._seen}"
         where += f" AND (:foreign = 0 OR origin IN {FOREIGN_ORIGINS})"

@@ -1,4 +1,4 @@
-"""Opens the databases of a home: files of SQLite, or schemas of one PostgreSQL database."""
+"""Open the databases of a home: files of SQLite, or schemas of one PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Store(msgspec.Struct, frozen=True):
-    """Where a home keeps its databases. The place of a file below the home names the schema that stands for it."""
+    """Where a home has its databases. The path of a file below the home determines the name of its schema."""
 
     home: Path
     url: str = ""  # of PostgreSQL; empty for files
-    wait_ms: int | None = None  # for another writer; None: as long as the database's kind allows
+    wait_ms: int | None = None  # for another writer; None: the limit of the database's kind
 
     def open(
         self,
@@ -27,7 +27,7 @@ class Store(msgspec.Struct, frozen=True):
         durable: bool = False,
         counted: bool = False,
     ) -> Database:
-        """The database at `path` with the tables of `name`; `adopt` takes over files of older systems."""
+        """Open the database at `path` with the tables of `name`; `adopt` migrates files of older systems."""
         if self.url:
             return _postgres(self.url, self.home, path, name, self.wait_ms)
         from nanoclaw_memory.store.sqlite import SqliteDatabase
@@ -35,7 +35,7 @@ class Store(msgspec.Struct, frozen=True):
         return SqliteDatabase(path, name, adopt, durable=durable, counted=counted, wait_ms=self.wait_ms)
 
     def has(self, path: Path) -> bool:
-        """Whether there is a database, be it a lost file: looking must not create one."""
+        """Return whether there is a database, even a lost file; checking must not create one."""
         if self.url:
             return _postgres(self.url, self.home, path, "forgotten").exists()
         from nanoclaw_memory.store.write_count import has_database
@@ -43,7 +43,7 @@ class Store(msgspec.Struct, frozen=True):
         return has_database(path)
 
     def names(self, folder: Path) -> list[str]:
-        """The databases of a folder, in order."""
+        """Return the databases of a folder, in order."""
         if self.url:
             from nanoclaw_memory.store.postgres import names_in
 
@@ -51,7 +51,7 @@ class Store(msgspec.Struct, frozen=True):
         return sorted(path.stem for path in folder.glob("*.db")) if folder.is_dir() else []
 
     def for_role(self, name: str, password: str) -> Store:
-        """The same as a login role of the server."""
+        """Return the same with a login role of the server."""
         from nanoclaw_memory.store.roles import role_url
 
         return msgspec.structs.replace(self, url=role_url(self.url, name, password))
@@ -63,7 +63,7 @@ class Store(msgspec.Struct, frozen=True):
         disconnect(self.url)
 
     def groups(self) -> list[str]:
-        """The groups that have databases on a server, in order; files are found by their folders."""
+        """Return the groups that have databases on a server, in order; those with files are found by their folders."""
         if not self.url:
             return []
         from nanoclaw_memory.store.postgres_connections import connected
@@ -77,21 +77,21 @@ class Store(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> Path:
-        """The host's database."""
+        """Return the path of the host's database."""
         return self.home / "store" / "messages.db"
 
     @property
     def published(self) -> Path:
-        """The folder with what each group has published: outside every group's own."""
+        """Return the folder of what groups have published: outside every group's own."""
         return self.home / "store" / "published"
 
     @property
     def common_pages(self) -> Path:
-        """A team's pages that all groups read."""
+        """Return the path of a team's pages that all groups read."""
         return self.home / "store" / "common.db"
 
     def of_all_groups(self) -> list[Database]:
-        """The databases that belong to no single group: the host's messages, and what groups have published."""
+        """Return the databases that belong to no single group: the host's messages, and published entries."""
         host = [self.open(self.messages, "messages", counted=True)] if self.has(self.messages) else []
         names = self.names(self.published)
         return host + [self.open(self.published / f"{name}.db", "entries") for name in names]

@@ -1,4 +1,6 @@
-"""Rows of pages: every version of a team's Markdown, with its author; the highest version of a path is the page."""
+"""The table of pages: every version of a team's Markdown, with its author; the highest version of a path is the
+page.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import msgspec
 
 from nanoclaw_memory.store.table import Table, insertion
 
-VERSIONS_KEPT = 20  # of a path; of older ones the last of each day
+VERSIONS_KEPT = 20  # per path; of older ones the last of each day
 _CURRENT = "version = (SELECT max(version) FROM pages q WHERE q.path = p.path)"
 
 
@@ -34,7 +36,7 @@ class PageTable(Table[PageRow]):
     value = PageRow
 
     def head(self) -> tuple[str, int]:
-        """The name by which this table is known again, wherever its database is, and the number of its last change."""
+        """Return the identifier of this table, whatever its database's location, and the number of its last change."""
         sql = "SELECT name, (SELECT coalesce(max(seq), 0) FROM pages) FROM identity"
         if not (rows := self.db.query(sql)):
             with self.db.transaction():
@@ -44,36 +46,36 @@ class PageTable(Table[PageRow]):
         return str(rows[0][0]), int(rows[0][1])
 
     def changed_since(self, cursor: int) -> set[str]:
-        """The paths with changes after a number."""
+        """Return the paths with changes after a number."""
         sql = "SELECT DISTINCT path FROM pages WHERE seq > :cursor"
         return {str(path) for (path,) in self.db.query(sql, {"cursor": cursor})}
 
     def current(self, path: str) -> PageRow | None:
-        """The newest version of a page."""
+        """Return the newest version of a page."""
         return self.at(path, 1 << 62)
 
     def at(self, path: str, version: int) -> PageRow | None:
-        """A version of a page, or the newest one before it that is kept: an ancestor as well."""
+        """Return a version of a page, or the newest stored one before it, which is an ancestor as well."""
         return self.first(
             "WHERE path = :path AND version <= :version ORDER BY version DESC",
             {"path": path, "version": version},
         )
 
     def versions(self, path: str) -> list[PageRow]:
-        """The kept versions of a page, newest first."""
+        """Return the stored versions of a page, newest first."""
         return self.select("WHERE path = :path ORDER BY version DESC", {"path": path})
 
     def merged(self, path: str, after: int, mark: str) -> bool:
-        """Whether the file with this fingerprint has come into a later version already."""
+        """Return whether the file with this fingerprint was already merged into a later version."""
         sql = "SELECT 1 FROM pages WHERE path = :path AND version > :after AND merged = :mark"
         return bool(self.db.query(sql, {"path": path, "after": after, "mark": mark}))
 
     def all(self) -> list[PageRow]:
-        """Every page that there is, in its newest version."""
+        """Return the newest version of every page."""
         return self.select(f"p WHERE {_CURRENT} AND text IS NOT NULL ORDER BY path")
 
     def put(self, row: PageRow) -> None:
-        """Add a version, and drop earlier ones that nobody needs; inside a transaction."""
+        """Add a version, and drop superfluous earlier ones; inside a transaction."""
         self.db.execute(insertion("pages", row.__struct_fields__), msgspec.structs.asdict(row))
         self.db.execute(
             "DELETE FROM pages WHERE path = :path AND version <= :old AND EXISTS (SELECT 1 FROM pages q"
@@ -83,7 +85,7 @@ class PageTable(Table[PageRow]):
         )
 
     def rewrite_earlier(self, without: Callable[[str, str], str]) -> None:
-        """Take a text out of the versions before the newest: `without` gets path and text."""
+        """Remove a text from the versions before the newest: `without` gets path and text."""
         sql = f"SELECT seq, path, text FROM pages p WHERE NOT {_CURRENT} AND text IS NOT NULL"  # noqa: S608
         with self.db.overwriting().transaction():
             for seq, path, text in self.db.query(sql):

@@ -1,4 +1,4 @@
-"""Find passages: filters as SQL, the keyword index, places and days."""
+"""Find passages: filters as SQL, the keyword index, positions and days."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.caches import Kept
+from nanoclaw_memory.caches import BoundedCache
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.keywords import like
 from nanoclaw_memory.types import Passage
 
 T = TypeVar("T")
 
-CURRENT = ("", "held")  # statuses that are shown unless somebody asks for more
-REMEMBERED = 16  # filters of an unchanged index: a turn asks with the same one again and again
-COMMON = 4_000  # passages with a term from which on its scores are not kept
+CURRENT = ("", "held")  # statuses that are shown by default
+REMEMBERED = 16  # filters of an unchanged index: a turn uses the same one again and again
+COMMON = 4_000  # passages with a term beyond which its scores are not cached
 _MISSING: Any = object()
-_KEPT = Kept(32 * 1024 * 1024)  # what was found in indexes that have not changed since, by their states
-FEW = 1_000  # passages that a filter keeps out, up to which these are found once and not by every query
+_KEPT = BoundedCache(32 * 1024 * 1024)  # results for unchanged indexes, by their states
+FEW = 1_000  # passages excluded by a filter up to which they are listed once, not tested by every query
 
 
 _COLUMNS = ", ".join(f"p.{name}" for name in Passage.__struct_fields__)
@@ -35,7 +35,7 @@ _LOAD = (
 
 
 class StoredPassage(msgspec.Struct, frozen=True):
-    """A passage in the index: where it is and what it says; `path` is the name of its document."""
+    """A passage in the index: its place and text; `path` is the name of its document."""
 
     id: int
     document_id: int
@@ -46,7 +46,7 @@ class StoredPassage(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a passage stands."""
+    """The position of a passage in its document."""
 
     id: int
     document_id: int
@@ -62,7 +62,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()  # sources; cheaper than to name most of them
     documents: tuple[int, ...] | None = None  # None: every document
     statuses: tuple[str, ...] = CURRENT
-    now: str = ""  # what has expired by then is left out
+    now: str = ""  # passages that have expired by then are left out
     types: tuple[str, ...] | None = None  # of entries; None: every type
     tags: tuple[str, ...] = ()  # all of them
     lowest_priority: int = 99
@@ -71,10 +71,10 @@ class PassageFilter(msgspec.Struct, frozen=True):
     since: str = ""  # the first and the last day on which it was said
     until: str = ""
     project: str = ""
-    person: str = ""  # who said it, or is named in it
+    person: str = ""  # the speaker, or a person named in it
 
     def including(self) -> tuple[str, dict[str, Any]]:
-        """The condition that a passage has to meet, in SQL; empty for all."""
+        """Return the condition for a passage in SQL; empty for all."""
         params: dict[str, Any] = {}
         parts = []
         if self.sources is not None:
@@ -86,7 +86,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
             parts.append("document_id IN (SELECT value FROM json_each(:documents))")
         if self.types is not None:
             params["types"] = json.dumps(self.types)
-            # The entries of a type are one document: an index answers, where the type itself is read row by row.
+            # The entries of a type are one document: this uses an index, while the type itself is read row by row.
             of_type = "source = 'entries' AND name IN (SELECT value FROM json_each(:types))"
             parts.append(f"document_id IN (SELECT id FROM documents WHERE {of_type})")  # noqa: S608
         if self.lowest_priority < 99:
@@ -106,7 +106,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
         return " AND ".join(parts), params
 
     def excluding(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Conditions that keep a passage out; each is answered by an index."""
+        """Yield conditions that exclude a passage; each uses an index."""
         if self.left_out:
             of_source = "SELECT id FROM documents WHERE source IN (SELECT value FROM json_each(:left_out))"
             yield f"document_id IN ({of_source})", {"left_out": json.dumps(self.left_out)}
@@ -126,7 +126,7 @@ class PassageFilter(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A time: days as they are written, and the moments in UTC at which it begins and ends where the person is."""
+    """A time range: days as written, and its first and last moment in UTC for the person's time zone."""
 
     first: str
     last: str
@@ -134,7 +134,7 @@ class Window(msgspec.Struct, frozen=True):
     end: str
 
     def condition(self) -> tuple[str, dict[str, str]]:
-        """The condition that a passage of this time meets, in SQL; in UTC its moment may be of another day."""
+        """Return the condition for a passage of this time, in SQL; in UTC its moment may be on another day."""
         params = {
             "window_first": self.first,
             "window_last": self.last,
@@ -152,59 +152,57 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """A filter as SQL on `passages`: what comes in, what stays out, and their values."""
+    """A filter as SQL on `passages`: conditions to include and exclude, and their values."""
 
     within: str = ""
     without: str = ""
     params: Mapping[str, Any] = {}
-    excluded: tuple[int, ...] = ()  # what `without` finds, where that is known
+    excluded: tuple[int, ...] = ()  # the ids that `without` finds, if known
 
     @property
     def is_listed(self) -> bool:
-        """Whether it lets in all but some passages that are known."""
+        """Return whether it includes everything but some known passages."""
         return not self.within and bool(self.excluded) == bool(self.without)
 
     def during(self, window: Window) -> Selection:
-        """The same, of a time only."""
+        """Return the same, limited to a time range."""
         condition, params = window.condition()
         within = f"{self.within} AND {condition}" if self.within else condition
         return replace(self, within=within, params={**self.params, **params})
 
     def beside(self, column: str) -> str:
-        """The same as a further condition on few rows: each is looked up by itself."""
+        """Return the same as a further condition on few rows: each is looked up by itself."""
         seen = f"SELECT 1 FROM passages WHERE id = {column} AND {self.within}"  # noqa: S608
         within = f" AND EXISTS ({seen})" if self.within else ""
         return within + (f" AND {column} NOT IN ({self.without})" if self.without else "")
 
     @property
     def here(self) -> str:
-        """The condition on rows of `passages` themselves."""
+        """Return the condition on rows of `passages` themselves."""
         without = f"id NOT IN ({self.without})" if self.without else ""
         return " AND ".join(part for part in (self.within, without) if part)
 
     def of(self, column: str) -> str:
-        """The condition on an id column."""
-        # The plus keeps the engine from looking up row by row instead of walking the keyword index.
+        """Return the condition on an id column."""
+        # The plus prevents row-by-row lookups instead of a walk over the keyword index.
         within = f"+{column} IN (SELECT id FROM passages WHERE {self.within})" if self.within else ""  # noqa: S608
         without = f"+{column} NOT IN ({self.without})" if self.without else ""
         return " AND ".join(part for part in (within, without) if part)
 
 
 class PassageSearch:
-    """Reads the passages of one search index."""
+    """Read the passages of one search index."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._selected: tuple[str, dict[PassageFilter, Selection]] = "", {}
         self._state: tuple[str, str] | None = None
-        self._asked = self._first = False  # a question was answered before, or is the first
+        self._asked = self._first = False  # whether a question was answered before, or is the first
 
     def selection(self, wanted: PassageFilter) -> Selection:
-        """A filter as SQL; what it keeps out is a list of ids where these are few, for conditions cost every query."""
+        """Return a filter as SQL; few excluded passages become a list of ids, because conditions cost every query."""
         now = self._generation()
-        if (
-            wanted.now and self._unchanged_since()
-        ):  # of moments between which nothing expires the filter is the same
+        if wanted.now and self._unchanged_since():  # between moments without an expiry the filter is the same
             moments = self.unchanged("expiries", self._expiries)
             passed = bisect_right(moments, wanted.now)
             wanted = replace(wanted, now=moments[passed - 1] if passed else "")
@@ -227,7 +225,7 @@ class PassageSearch:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Take the index to be unchanged for one question: what is new belongs to the next."""
+        """Treat the index as unchanged during one question: new rows belong to the next."""
         outer, self._first, self._asked = self._state, not self._asked, True
         self._state = self._unchanged_since()
         try:
@@ -236,22 +234,24 @@ class PassageSearch:
             self._state, self._first = outer, False
 
     def _unchanged_since(self) -> tuple[str, str] | None:
-        """The index and its last change; None where nothing is kept of it: a hook's process asks only once."""
+        """Return the index and its last change; None if nothing is cached, as in a hook's process, which asks only
+        once.
+        """
         if self._first or (self._state is None and (self.database.writing or self.database.read_only)):
             return None
         return self._state or self._noted(self.database.place, self._generation())
 
     @staticmethod
     def _noted(place: str, generation: str) -> tuple[str, str]:
-        """The state of an index; of the one before nothing is asked any more, and it need not wait to be pushed out."""
+        """Return the state of an index; results for its former state are dropped at once."""
         if _KEPT.get(place) != generation:
             _KEPT.age()
             _KEPT.put(place, generation)
         return place, generation
 
     def unchanged(self, what: Hashable, find: Callable[..., T], *given: Any) -> T:
-        """What `find` reads in the index for what is given, kept in memory until the index changes."""
-        state = self._unchanged_since()  # before it is read: what is kept is never older
+        """Return the result of `find`, cached in memory until the index changes."""
+        state = self._unchanged_since()  # taken before reading: a cached result is never older than its state
         if state is None:
             return find(*given)
         found = _KEPT.get((state, what), _MISSING)
@@ -274,23 +274,24 @@ class PassageSearch:
         return Selection(within, without, params | others)
 
     def ids(self, condition: str, params: Mapping[str, Any]) -> list[int]:
-        """The passages that meet a condition of a `Selection`."""
+        """Return the passages that meet a condition of a `Selection`."""
         return [int(number) for (number,) in self.database.query(condition, params)]
 
     def referred(self, reference: str) -> int:
-        """The passage of the entry with this id; 0 when there is none."""
+        """Return the passage of the entry with this id; 0 when there is none."""
         sql = "SELECT id FROM passages WHERE kind = 'entry' AND reference = :reference"
         rows = self.database.query(sql, {"reference": reference})
         return int(rows[0][0]) if rows else 0
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
-        """The passages of these ids; of an unchanged index they are kept in memory."""
+        """Return the passages with these ids; those of an unchanged index are cached."""
         if not (wanted := set(ids)):
             return {}
         state = self._unchanged_since()
         if state is None:
             return self._read(wanted)
-        found = {number: one for number in wanted if (one := _KEPT.get((state, number))) is not None}
+        kept = _KEPT.several([(state, number) for number in wanted])
+        found = {one.id: one for one in kept if one is not None}
         if missing := wanted - found.keys():
             for number, one in self._read(missing).items():
                 _KEPT.put((state, number), one)
@@ -304,14 +305,14 @@ class PassageSearch:
         }
 
     def rows_of(self, source: str) -> dict[int, int]:
-        """Every passage of a source with its row there."""
+        """Return every passage of a source with its row there."""
         sql = "SELECT id, number FROM passages WHERE document_id IN (SELECT id FROM documents WHERE source = :source)"
         return dict(self.database.query(sql, {"source": source}))
 
     def match(
         self, terms: Sequence[str], limit: int, chosen: Selection | None, newest: int = 0
     ) -> list[tuple[int, float]]:
-        """Passages that contain any of the terms, or of the `newest` that contain all of them, best first."""
+        """Return passages that contain any of the terms, or of the `newest` that contain all of them, best first."""
         alone = not newest and (chosen is None or chosen.is_listed)
         if alone and self.database.is_file and self._unchanged_since():
             found = self._best(terms, limit, chosen.excluded if chosen else ())
@@ -323,7 +324,7 @@ class PassageSearch:
     def _best(
         self, terms: Sequence[str], limit: int, excluded: Iterable[int]
     ) -> list[tuple[int, float]] | None:
-        """The same of any term, from what is kept of each: SQLite's score is their sum. None where one is common."""
+        """Return the same from cached scores per term, whose sum is SQLite's score. None if a term is common."""
         kept = [self.unchanged(("scores", term), self._scores, term) for term in terms]
         if not all(kept):
             return None
@@ -334,12 +335,13 @@ class PassageSearch:
                 scores[number] = scores.get(number, 0.0) + score
         for number in excluded:
             scores.pop(number, None)
-        least = sorted(scores.values(), reverse=True)[:limit][-1:]
-        best = [(number, score) for number, score in scores.items() if score >= least[0]]
-        return sorted(best, key=lambda one: (-one[1], one[0]))[:limit]
+        if len(scores) > limit:
+            least = sorted(scores.values(), reverse=True)[limit - 1]
+            scores = {number: score for number, score in scores.items() if score >= least}
+        return sorted(scores.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
     def _scores(self, term: str) -> tuple[array[Any], ...]:
-        """The passages that contain a term, and its score in each; nothing for a common one."""
+        """Return the passages that contain a term, and its score in each; empty for a common term."""
         found, params = self.database.containing("passages_fts", [term])
         sql = f"SELECT rowid, -rank FROM passages_fts WHERE {found} LIMIT {COMMON + 1}"  # noqa: S608
         rows = self.database.query(sql, params)
@@ -348,18 +350,18 @@ class PassageSearch:
         return array("q", (row[0] for row in rows)), array("d", (row[1] for row in rows))
 
     def rarest(self, terms: Sequence[str], most: int) -> str:
-        """Of terms that at least so many passages contain each the one whose last ones reach back furthest."""
+        """Return, among terms that occur at least so often, the one whose newest occurrences reach back furthest."""
         return min(terms, key=lambda term: self.database.newest("passages_fts", [term], most))
 
     def occurrences(self, term: str, most: int = 1, chosen: Selection | None = None) -> int:
-        """How many passages contain the term; counting stops at `most`."""
+        """Count the passages that contain the term; stop at `most`."""
         if chosen is not None and chosen.of("rowid"):
             return self.database.occurrences("passages_fts", term, most, chosen.of("rowid"), chosen.params)
         what = "passages_fts", term, most
         return self.unchanged(("occurrences", what), self.database.occurrences, *what)
 
     def compounds(self, part: str, limit: int = 20) -> list[str]:
-        """Long words that contain `part`: "migration" finds "datenbankmigration"."""
+        """Return long words that contain `part`: "migration" finds "datenbankmigration"."""
         rows = self.database.query(
             "SELECT word FROM long_words WHERE instr(word, :part) > 0 LIMIT :limit",
             {"part": part, "limit": limit},
@@ -367,16 +369,16 @@ class PassageSearch:
         return [str(word) for (word,) in rows]
 
     def places(self, ids: Iterable[int], reach: int, chosen: Selection | None = None) -> list[Place]:
-        """Where these passages stand, and the chosen turns up to `reach` places before and after a turn."""
+        """Return the positions of these passages, and the chosen turns up to `reach` positions around a turn."""
         state = self._unchanged_since()
         wanted = set(ids)
-        kept = {one: _KEPT.get((state, one, Place)) for one in wanted} if state else {}
-        found = [place for place in kept.values() if place is not None]
+        kept = _KEPT.several([(state, one, Place) for one in wanted]) if state else []
+        found = [place for place in kept if place is not None]
         missing = wanted.difference(place.id for place in found)
         if missing:
             found += (read := self._places(missing, reach, chosen))
             for place in read if state else ():
-                if place.kind != "turn":  # nothing beside it counts
+                if place.kind != "turn":  # its neighbours do not count
                     _KEPT.put((state, place.id, Place), place)
         return found
 
@@ -394,16 +396,16 @@ class PassageSearch:
         return [Place(*row) for row in rows]
 
     def sample(self, limit: int) -> list[str]:
-        """Texts of passages, newest first."""
+        """Return texts of passages, newest first."""
         rows = self.database.query(
             "SELECT text FROM passages ORDER BY id DESC LIMIT :limit", {"limit": limit}
         )
         return [str(text) for (text,) in rows]
 
     def told(self, chosen: Selection, limit: int, talk: bool = False) -> list[int]:
-        """What stands for a time: of every day and document the weightiest first, so that each has its place.
+        """Return passages that represent a time range: the weightiest of every day and document first.
 
-        Of `talk` only what was said: facts of that day are no answer to "what were we talking about?".
+        With `talk` only what was said: facts of that day do not answer "what were we talking about?".
         """
         kinds = "kind = 'turn'" if talk else "kind <> 'lesson'"
         rows = self.database.query(
@@ -416,7 +418,7 @@ class PassageSearch:
         return [int(number) for (number,) in rows]
 
     def among(self, ids: Iterable[int], window: Window) -> set[int]:
-        """Which of these passages are of a time."""
+        """Return those of these passages that are in a time range."""
         condition, params = window.condition()
         rows = self.database.query(
             f"SELECT id FROM passages WHERE id IN (SELECT value FROM json_each(:ids)) AND {condition}",  # noqa: S608
@@ -425,7 +427,7 @@ class PassageSearch:
         return {int(number) for (number,) in rows}
 
     def last_talk(self, chosen: Selection | None) -> tuple[str, str]:
-        """Day and moment of the newest turn; empty when there is none."""
+        """Return day and moment of the newest turn; empty when there is none."""
         only = chosen.here if chosen is not None else ""
         rows = self.database.query(
             f"SELECT day, moment FROM passages WHERE kind = 'turn' AND day <> ''{' AND ' + only if only else ''}"  # noqa: S608

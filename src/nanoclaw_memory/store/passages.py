@@ -1,4 +1,4 @@
-"""Documents, their passages and the vectors of one search index: what is stored, and what changed."""
+"""Documents, their passages and the vectors of one search index: storage and changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSERT = (
     f"{', '.join(':' + name for name in _FIELDS)}, :fingerprint)"
 )
 
-# The pluses in what asks for these keep the engine from walking an index of all passages: those that came last are few.
+# The pluses in these queries prevent a walk over an index of all passages: the latest ones are few.
 _PENDING = (
     "id > :covered AND NOT EXISTS (SELECT 1 FROM vectors v JOIN identities i ON i.id = v.identity_id"
     " WHERE i.key = :key AND v.fingerprint = p.fingerprint)"
@@ -57,27 +57,27 @@ class NewPassage(msgspec.Struct, frozen=True):
 
 
 class NewRow(msgspec.Struct, frozen=True):
-    """The passages of one row of a database, in the document they belong to; none when the row is gone."""
+    """The passages of one database row, in the document they belong to; none when the row was deleted."""
 
     number: int
     document: str = ""
     passages: tuple[NewPassage, ...] = ()
 
 
-class Coded(msgspec.Struct, frozen=True):
-    """A vector as it is kept: whole numbers of eight bits and what one of them is worth."""
+class EncodedVector(msgspec.Struct, frozen=True):
+    """A vector as stored: eight-bit integers and their scale."""
 
     fingerprint: bytes
     scale: float
     codes: bytes
 
 
-def _standing_key(fingerprint: bytes, passage: Passage) -> tuple[Any, ...]:
+def _line_key(fingerprint: bytes, passage: Passage) -> tuple[Any, ...]:
     return fingerprint, passage.text, passage.heading, passage.day, passage.importance, passage.project
 
 
 class Passages:
-    """The repository; every change raises `generation`, so that caches know they are behind."""
+    """The repository; every change raises `generation`, so that caches know they are outdated."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -85,26 +85,26 @@ class Passages:
 
     @property
     def vector_file(self) -> Path:
-        """Where many vectors are mapped from; of a database that is not a file there is none."""
+        """Return the file from which many vectors are mapped; a database that is no file has none."""
         return Path(f"{self.database.path}-vectors")
 
     # ---- the state of the whole ----
 
     def generation(self) -> int:
-        """The number of the last change."""
+        """Return the number of the last change."""
         return int(self.meta("generation") or 0)
 
     def meta(self, key: str) -> str | None:
-        """A note kept with the index."""
+        """Return a note stored with the index."""
         return note_of(self.database, "meta", key)
 
     def metas(self, prefix: str) -> dict[str, str]:
-        """The notes whose keys begin so, by what follows."""
+        """Return the notes with a key prefix, by the rest of the key."""
         sql = "SELECT substr(key, :length + 1), value FROM meta WHERE substr(key, 1, :length) = :prefix"
         return dict(self.database.query(sql, {"prefix": prefix, "length": len(prefix)}))
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keep a note with the index."""
+        """Store a note with the index."""
         with self.database.transaction():
             keep_note(self.database, "meta", key, value)
 
@@ -114,19 +114,19 @@ class Passages:
             self.database.execute("DELETE FROM meta WHERE key = :key", {"key": key})
 
     def last_id(self) -> int:
-        """The newest passage's id: about how many there are, at no cost."""
+        """Return the newest passage's id: an estimate of their number, at no cost."""
         return self.search.unchanged("last id", self._last_id)
 
     def _last_id(self) -> int:
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
-        """How many current passages each source has."""
+        """Return how many current passages each source has."""
         sql = "SELECT source, count(*) FROM passages JOIN documents ON documents.id = document_id"
         return dict(self.database.query(f"{sql} WHERE status = '' GROUP BY source"))
 
     def count(self) -> tuple[int, int]:
-        """How many files have passages, and how many passages there are."""
+        """Return how many files have passages, and how many passages there are."""
         rows = self.database.query(
             "SELECT (SELECT count(*) FROM documents WHERE source = 'files' AND skipped = ''),"
             " (SELECT count(*) FROM passages)"
@@ -136,7 +136,7 @@ class Passages:
     # ---- files ----
 
     def files(self) -> dict[str, FileRow]:
-        """Every file the index knows, by path."""
+        """Return every file the index knows, by path."""
         rows = self.database.query(
             "SELECT id, name, size, mtime_ns, fingerprint, chunking, skipped FROM documents"
             " WHERE source = 'files'"
@@ -144,24 +144,24 @@ class Passages:
         return {row[1]: FileRow(*row) for row in rows}
 
     def documents(self) -> list[tuple[int, str, str]]:
-        """Id, source and name of every document."""
+        """Return id, source and name of every document."""
         return [
             (int(number), str(source), str(name))
             for number, source, name in self.database.query("SELECT id, source, name FROM documents")
         ]
 
     def skipped(self) -> tuple[Skipped, ...]:
-        """The files that have no passages, and why."""
+        """Return the files that have no passages, and why."""
         rows = self.database.query("SELECT name, skipped FROM documents WHERE skipped <> '' ORDER BY name")
         return tuple(Skipped(path, reason) for path, reason in rows)
 
     def put_file(self, file: FileRow, passages: Sequence[NewPassage]) -> None:
-        """Store a file and its passages in place of what was there; all or nothing.
+        """Store a file and its passages in place of the former ones; all or nothing.
 
-        Log lines and items that stood there before stay, and every text keeps the day on which it was first seen.
+        Unchanged log lines and items stay, and every text keeps the day on which it was first seen.
         """
         with self.database.transaction():
-            standing = self._standing(file)
+            standing, edited = self._unchanged_lines(file), self._is_edited(file)
             self.database.execute(
                 "INSERT INTO documents (source, name, size, mtime_ns, fingerprint, chunking, skipped)"
                 " VALUES ('files', :path, :size, :mtime_ns, :fingerprint, :chunking, :skipped)"
@@ -172,22 +172,31 @@ class Passages:
             )
             document = self._document(FILES, file.path)
             seen = self._first_seen(document)
-            numbers = [standing.pop(_standing_key(one.fingerprint, one.passage), 0) for one in passages]
+            numbers = [standing.pop(_line_key(one.fingerprint, one.passage), 0) for one in passages]
             others = "document_id = :document AND id NOT IN (SELECT value FROM json_each(:numbers))"
             params = {"document": document, "numbers": json.dumps(numbers)}
             gone = self._remove(others, params, self._next_generation())
             for position, (new, number) in enumerate(zip(passages, numbers, strict=True)):
-                known = seen.get(new.passage.text) if new.passage.seen else None
                 if number:
                     self._move(number, position, new.passage)
-                elif known:
-                    self._insert(document, position, replace(new, passage=replace(new.passage, seen=known)))
-                else:
-                    self._insert(document, position, new)
+                    continue
+                if new.passage.seen:
+                    first, stood = seen.get(new.passage.text, (new.passage.seen, not edited))
+                    new = replace(new, passage=replace(new.passage, seen=first, stood=stood))
+                self._insert(document, position, new)
             self._drop_words(gone)
 
-    def _standing(self, file: FileRow) -> dict[tuple[Any, ...], int]:
-        """The log lines and items of a file that were cut as they are now, by what is stored of them."""
+    def _is_edited(self, file: FileRow) -> bool:
+        """Return whether a file had passages before and has another text now."""
+        sql = (
+            "SELECT fingerprint FROM documents d WHERE source = 'files' AND name = :path"
+            " AND EXISTS (SELECT 1 FROM passages WHERE document_id = d.id)"
+        )
+        rows = self.database.query(sql, {"path": file.path})
+        return any(fingerprint != file.fingerprint for (fingerprint,) in rows)
+
+    def _unchanged_lines(self, file: FileRow) -> dict[tuple[Any, ...], int]:
+        """Return the log lines and items of a file that were cut as they are now, by their stored content."""
         rows = self.database.query(
             "SELECT p.id, p.fingerprint, p.text, p.heading, p.day, p.importance, p.project FROM passages p"
             " JOIN documents d ON d.id = p.document_id WHERE d.source = 'files' AND d.name = :path"
@@ -202,19 +211,16 @@ class Passages:
             {"position": position, "start": passage.start_line, "end": passage.end_line, "id": number},
         )
 
-    def _first_seen(self, document: int) -> dict[str, str]:
+    def _first_seen(self, document: int) -> dict[str, tuple[str, bool]]:
         sql = (
-            "SELECT text, min(seen) FROM passages WHERE document_id = :document AND seen <> '' GROUP BY text"
+            "SELECT text, min(seen), max(stood) FROM passages WHERE document_id = :document AND seen <> ''"
+            " GROUP BY text"
         )
-        return dict(self.database.query(sql, {"document": document}))
-
-    def first_read(self, document: int) -> str:
-        """The day on which a page was first read; empty where all its lines have days."""
-        sql = "SELECT coalesce(min(seen), '') FROM passages WHERE document_id = :document AND seen <> ''"
-        return str(self.database.query(sql, {"document": document})[0][0])
+        rows = self.database.query(sql, {"document": document})
+        return {text: (seen, bool(stood)) for text, seen, stood in rows}
 
     def touch_file(self, file: FileRow, size: int, mtime_ns: int) -> None:
-        """Remember that a file has another time but the same content."""
+        """Record that a file has another time but the same content."""
         with self.database.transaction():
             self.database.execute(
                 "UPDATE documents SET size = :size, mtime_ns = :mtime_ns WHERE id = :id",
@@ -222,7 +228,7 @@ class Passages:
             )
 
     def remove_file(self, path: str) -> None:
-        """Forget a file: its passages, keywords, and vectors that nothing else shares."""
+        """Remove a file: its passages, keywords, and vectors that nothing else shares."""
         with self.database.transaction():
             known = {"path": path}
             rows = self.database.query(
@@ -236,7 +242,7 @@ class Passages:
                 self._drop_words(gone)
 
     def mark_stale(self) -> None:
-        """Have every file and row read again by the next run; what is stored answers until then."""
+        """Make the next run read every file and row again; stored passages answer until then."""
         with self.database.transaction():
             self._next_generation()
             self.database.execute("UPDATE documents SET chunking = ''")
@@ -245,7 +251,7 @@ class Passages:
     # ---- rows of databases ----
 
     def numbers(self, source: str) -> set[int]:
-        """The rows of a source that have passages."""
+        """Return the rows of a source that have passages."""
         rows = self.database.query(
             "SELECT DISTINCT number FROM passages WHERE number > 0"
             " AND document_id IN (SELECT id FROM documents WHERE source = :source)",
@@ -254,7 +260,7 @@ class Passages:
         return {int(number) for (number,) in rows}
 
     def ids(self, source: str, numbers: Sequence[int]) -> dict[int, int]:
-        """The passages of rows of a source, each with its row."""
+        """Return the passages of rows of a source, each with its row."""
         sql = (
             "SELECT p.id, p.number FROM passages p JOIN documents d ON d.id = p.document_id"
             " WHERE p.number > 0 AND p.number IN (SELECT value FROM json_each(:numbers)) AND +d.source = :source"
@@ -263,7 +269,7 @@ class Passages:
         return {int(number): int(row) for number, row in rows}
 
     def of_origin(self, source: str) -> list[int]:
-        """The passages of what a fact was read from: `exchanges/9:1`, `entries/mem-…:1`, `MEMORY.md:7`."""
+        """Return the passages from which a fact was read: `exchanges/9:1`, `entries/mem-…:1`, `MEMORY.md:7`."""
         place, _, line = source.rpartition(":")
         kind, _, name = place.partition("/")
         if kind == "exchanges" and name.isdigit():
@@ -276,7 +282,7 @@ class Passages:
         return self.at(place, int(line)) if line.isdigit() else []
 
     def at(self, path: str, line: int) -> list[int]:
-        """The passages of a file that begin on a line."""
+        """Return the passages of a file that begin on a line."""
         sql = (
             "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id"
             " WHERE d.source = 'files' AND d.name = :path AND p.start_line = :line"
@@ -284,11 +290,11 @@ class Passages:
         return [int(number) for (number,) in self.database.query(sql, {"path": path, "line": line})]
 
     def put_rows(self, source: str, rows: Iterable[NewRow]) -> None:
-        """Store the passages of rows in place of what was there; inside a transaction."""
+        """Store the passages of rows in place of the former ones; inside a transaction."""
         generation, gone = self._next_generation(), set[str]()
         for row in rows:
             known = {"source": source, "number": row.number}
-            # "number > 0" lets the partial index answer: a value that is bound later proves nothing to SQLite.
+            # "number > 0" lets SQLite use the partial index: a value that is bound later proves nothing to it.
             of_row = (
                 "number = :number AND number > 0"
                 " AND +document_id IN (SELECT id FROM documents WHERE source = :source)"
@@ -305,14 +311,14 @@ class Passages:
         self._drop_words(gone)
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take passages out, with their words; vectors go with `prune_vectors`."""
+        """Remove passages with their words; vectors are removed by `prune_vectors`."""
         with self.database.transaction():
             chosen = {"ids": json.dumps(list(ids))}
             of_ids = "id IN (SELECT value FROM json_each(:ids))"
             self._drop_words(self._remove(of_ids, chosen, self._next_generation()))
 
     def drop_empty_documents(self) -> None:
-        """Drop documents of rows that have no passages left: their names may be what is to be forgotten."""
+        """Drop documents of rows without passages: their names may be what is to be forgotten."""
         with self.database.transaction():
             self.database.execute(
                 "DELETE FROM documents WHERE source <> 'files'"
@@ -322,19 +328,19 @@ class Passages:
     # ---- vectors ----
 
     def identities(self) -> dict[str, int]:
-        """Who made vectors in this index, by key."""
+        """Return the models that have vectors in this index, by key."""
         return {key: number for number, key in self.database.query("SELECT id, key FROM identities")}
 
     def covered(self, identity: str) -> int:
-        """The id up to which every passage has a vector of `identity`."""
+        """Return the id up to which every passage has a vector of `identity`."""
         return int(self.meta(f"covered:{identity}") or -1)
 
     def set_covered(self, identity: str, last: int) -> None:
-        """Note that every passage up to this id has a vector of `identity`."""
+        """Record that every passage up to this id has a vector of `identity`."""
         self.set_meta(f"covered:{identity}", str(last))
 
     def pending(self, identity: str, limit: int = -1) -> list[tuple[bytes, int]]:
-        """Fingerprints, each with the first passage that has it, of which `identity` has no vector yet."""
+        """Return fingerprints without a vector of `identity`, each with the first passage that has it."""
         rows = self.database.query(
             f"SELECT fingerprint, min(id) FROM passages p WHERE {_PENDING}"  # noqa: S608 (our own condition)
             " GROUP BY +fingerprint ORDER BY min(id) LIMIT :limit",
@@ -343,14 +349,14 @@ class Passages:
         return [(bytes(print_), int(number)) for print_, number in rows]
 
     def count_pending(self, identity: str, most: int) -> int:
-        """How many texts have no vector of `identity` yet; counting stops at `most`."""
+        """Count the texts without a vector of `identity`; stop at `most`."""
         rows = self.database.query(
             f"SELECT count(*) FROM (SELECT DISTINCT +fingerprint FROM passages p WHERE {_PENDING} LIMIT :most)",  # noqa: S608
             {"key": identity, "most": most, "covered": self.covered(identity)},
         )
         return int(rows[0][0])
 
-    def put_vectors(self, identity: str, coded: Sequence[Coded]) -> None:
+    def put_vectors(self, identity: str, coded: Sequence[EncodedVector]) -> None:
         """Store vectors; caches see them by their generation."""
         with self.database.transaction():
             self.database.execute(
@@ -370,8 +376,8 @@ class Passages:
     def vectors(
         self, identity: str, after_passage: int, after_vector: int
     ) -> Iterator[tuple[int, int, float, bytes]]:
-        """Passage id, vector id, scale and codes of passages and vectors that came after these."""
-        # CROSS and the plus: what came after is few rows, where the engine would walk all vectors of an identity.
+        """Yield passage id, vector id, scale and codes of passages and vectors after these ids."""
+        # CROSS and the plus: the new rows are few, but the engine would walk all vectors of an identity.
         sql = (
             "SELECT p.id, v.id, v.scale, v.codes FROM {} CROSS JOIN {} WHERE v.fingerprint = p.fingerprint"
             " AND {}v.identity_id = :owner AND {}"
@@ -386,18 +392,18 @@ class Passages:
             late = sql.format("vectors v", "passages p", "+", "v.id > :vector AND p.id <= :passage")
             yield from self.database.rows(late, params)
 
-    # ---- vectors that a file alone has ----
+    # ---- vectors that only a file contains ----
 
     def packed(self, identity: str) -> int:
-        """The generation at which that file was written; 0 while all vectors of `identity` are here."""
+        """Return the generation at which that file was written; 0 while all vectors of `identity` are here."""
         return int(self.meta(f"packed:{identity}") or 0)
 
     def last_vector(self) -> int:
-        """The newest vector's id."""
+        """Return the newest vector's id."""
         return int(self.database.query("SELECT coalesce(max(id), 0) FROM vectors")[0][0])
 
     def hand_over(self, identity: str, generation: int, newest: int, last_vector: int) -> None:
-        """Leave to a file the vectors up to `last_vector` of passages up to `newest`."""
+        """Leave the vectors up to `last_vector` of passages up to `newest` to a file."""
         with self.database.transaction():
             self.set_meta(f"packed:{identity}", str(generation))
             self.database.execute(
@@ -408,14 +414,14 @@ class Passages:
             self._next_generation()
 
     def lose_packed(self, identity: str) -> None:
-        """Note that the file is lost: what was in it has no vector any more."""
+        """Record that the file is lost: its passages have no vectors any more."""
         with self.database.transaction():
             self.drop_meta(f"packed:{identity}")
             self.drop_meta(f"covered:{identity}")
             self._next_generation()
 
     def with_fingerprints(self, fingerprints: Iterable[bytes]) -> dict[int, bytes]:
-        """The passages that have, or had before they were removed, a text of these fingerprints."""
+        """Return the passages, existing or removed, whose text has one of these fingerprints."""
         prints = json.dumps([print_.hex() for print_ in fingerprints])
         wanted = "WHERE fingerprint IN (SELECT unhex(value) FROM json_each(:prints))"
         sql = " UNION ALL ".join(
@@ -425,18 +431,18 @@ class Passages:
         return {int(number): bytes(print_) for number, print_ in self.database.query(sql, {"prints": prints})}
 
     def all_ids(self) -> Iterator[int]:
-        """The ids of all passages, in order."""
+        """Yield the ids of all passages, in order."""
         return (int(number) for (number,) in self.database.rows("SELECT id FROM passages ORDER BY id"))
 
     def removed_since(self, generation: int) -> list[int] | None:
-        """Passages removed after a generation; None when that is too long ago to be known."""
+        """Return passages removed after a generation; None if that is too long ago to be known."""
         if generation < int(self.meta("removals known since") or 0):
             return None
         rows = self.database.query("SELECT id FROM removed WHERE generation > :since", {"since": generation})
         return [int(number) for (number,) in rows]
 
     def without_vector(self, identity: str, fingerprints: Sequence[bytes]) -> list[bytes]:
-        """Those fingerprints of which `identity` has no vector yet."""
+        """Return those fingerprints for which `identity` has no vector yet."""
         owner = self.identities().get(identity, -1)
         known = {
             bytes(print_)
@@ -470,7 +476,7 @@ class Passages:
             )
             again = others or self.database.query(newest) != before
             if again or self.database.query("SELECT count(*) FROM removed")[0][0] > KEPT_REMOVALS:
-                # Ids of vectors may be given anew from here on: caches have to start again.
+                # From here on ids of vectors may be reused: caches have to start again.
                 self.set_meta("removals known since", str(self.generation()))
                 self.database.execute("DELETE FROM removed")
 
@@ -480,7 +486,7 @@ class Passages:
         generation = self.generation() + 1
         if (
             generation == 1
-        ):  # by the clock: what was kept of another file at this place is older, and not compared
+        ):  # by the clock: what was cached of a former file at this path is older, and never matches
             generation = time.time_ns() // 1_000
             self.set_meta("removals known since", str(generation))
         self.set_meta("generation", str(generation))
@@ -522,7 +528,7 @@ class Passages:
         )
 
     def _remove(self, condition: str, params: Mapping[str, Any], generation: int) -> set[str]:
-        """Take passages out; returns the long words they contained."""
+        """Remove passages; return the long words they contained."""
         sql = f"SELECT id, text, fingerprint FROM passages WHERE {condition}"  # noqa: S608
         rows = self.database.query(sql, params)
         gone = [{"id": number, "generation": generation, "print": print_} for number, _, print_ in rows]

@@ -1,4 +1,4 @@
-"""Texts that are found again by their words: in clear, or by fingerprints that tell nothing."""
+"""Find texts again by their words: in clear, or by fingerprints that reveal nothing."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from nanoclaw_memory.store.keywords import spaced
 from nanoclaw_memory.text import fingerprint, words
 
 Words = tuple[str, ...]
-# From a text and the key it stands under to the changed text, and in how many places it changed.
+# Maps a text and its key to the changed text, and the number of changes.
 TextChange = Callable[[str, str], tuple[str, int]]
-LONGEST = 12  # words of a text that is looked for inside of others; a longer one must be the whole
-SHORTEST = 3  # the same for texts that nobody asked for by name: "yes please" stands in every conversation
-SPOKEN = 5  # the same for what was said in conversations
-# A copy that was cut off is known by this many words: from the text's own start, or from anywhere within it.
+LONGEST = 12  # words of a text that is looked for inside of others; a longer one must be the whole text
+SHORTEST = 3  # the same for texts that nobody named: "yes please" is in every conversation
+SPOKEN = 5  # the same for text from conversations
+# A truncated copy is recognised by this many words: from the text's own start, or from anywhere within it.
 CUT_OPENING = 6
 CUT_INSIDE = 12
-MOST_TELLING = 200  # words to look for at a glance
-CUT_LETTERS = 24  # and by this many letters: in some scripts a character is a word
-FORGOTTEN = "[forgotten]"  # stands in the place of what was taken out
-# What nobody sees: it must not keep a word from being known. Some of it is taken out again before a text is stored.
+MOST_TELLING = 200  # words to look for in a first check
+CUT_LETTERS = 24  # or by this many letters: in some scripts a character is a word
+FORGOTTEN = "[forgotten]"  # replaces what was removed
+# Invisible characters: they must not hide a word. Some are removed again before a text is stored.
 _HIDDEN = regex(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
 _RUN = regex(r"\S+")
 _LINE = regex(r"[^\n]*\S[^\n]*")
-_ENDS = regex(r"\n|…")  # where a copy may have been cut
+_ENDS = regex(r"\n|…")  # where a copy may have been truncated
 
 
 def words_of(text: str) -> Words:
-    """The words by which a text is known: no case, no punctuation, no mark-up, nothing that hides in a word."""
+    """Return the words that identify a text: no case, punctuation, mark-up, or hidden characters."""
     plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", text)).replace("'", " ").replace("’", " ")
     return tuple(words(spaced(plain)))
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a value, however deep; a text that is JSON is opened too."""
+    """Yield every text in a value, however deep; a text that is JSON is parsed too."""
     if isinstance(value, str):
         if value[:1] in ("{", "["):
             try:
@@ -66,9 +66,9 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 class Phrases(msgspec.Struct, frozen=True, dict=True):
-    """Wanted texts: `inside` are found within other texts, `whole` only when nothing else is said.
+    """Wanted texts: `inside` are found within other texts, `whole` only as the whole text.
 
-    `known` are fingerprints of either, as tombstones keep them; they know no part of a text that was cut off.
+    `known` are fingerprints of either, as tombstones store them; they match no truncated text.
     """
 
     inside: frozenset[Words] = frozenset()
@@ -76,25 +76,25 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
     known: frozenset[str] = frozenset()
 
     @classmethod
-    def asked(cls, *texts: str) -> Phrases:
-        """Texts that a person named: found wherever they stand."""
+    def of_request(cls, *texts: str) -> Phrases:
+        """Return texts that a person named, found anywhere."""
         return cls(frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def met(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
-        """Texts that something held: found inside of others unless they are too short or too long for it."""
+    def of_rows(cls, texts: Iterable[str], longest: int = LONGEST) -> Phrases:
+        """Return texts of rows: found inside of others unless they are too short or too long for it."""
         known = {found for text in texts if (found := words_of(text))}
         inside = {found for found in known if SHORTEST <= len(found) <= longest}
         return cls(frozenset(inside), frozenset(known - inside))
 
     @classmethod
     def whole_only(cls, texts: Iterable[str]) -> Phrases:
-        """Texts that count only when nothing else is said."""
+        """Return texts that match only as a whole."""
         return cls(whole=frozenset(found for text in texts if (found := words_of(text))))
 
     @classmethod
-    def spoken(cls, texts: Iterable[str]) -> Phrases:
-        """What was said in a conversation: small talk is left out, or nobody could say "thank you" again."""
+    def of_talk(cls, texts: Iterable[str]) -> Phrases:
+        """Return texts from a conversation without small talk, or nobody could say "thank you" again."""
         known = {
             found
             for text in texts
@@ -117,22 +117,22 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return found
 
     @cached_property
-    def _telling(self) -> frozenset[tuple[str, ...]]:
-        """Words that stand together in any text that holds a phrase, or a part by which it is known."""
-        # Of a beginning the sixth word may be cut; of a run within the text all are whole.
+    def _signal_words(self) -> frozenset[tuple[str, ...]]:
+        """Return adjacent words that occur in any text with a phrase, or with a part that identifies it."""
+        # The sixth word of a beginning may be truncated; in a run within the text all are whole.
         runs = [phrase[: CUT_OPENING - 1] for phrase in self.inside] + [*self.whole, *self._insides]
         return frozenset(tuple(sorted(set(run), key=lambda word: (len(word), word))[-2:]) for run in runs)
 
     def possible(self, text: str) -> bool:
-        """False when a glance tells that a text contains nothing wanted: most do not, and words take time."""
+        """Return False if a quick check shows that a text contains nothing wanted, as most do not."""
         # Only plain text shows its words as they are.
-        if self.known or not text.isascii() or len(self._telling) > MOST_TELLING:
+        if self.known or not text.isascii() or len(self._signal_words) > MOST_TELLING:
             return True
         plain = text.lower()
-        return any(all(word in plain for word in words) for words in self._telling)
+        return any(all(word in plain for word in words) for words in self._signal_words)
 
     def spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        """First word, and the word after the last, of every place where a wanted text is."""
+        """Yield first word, and the word after the last, of every place where a wanted text is."""
         for place, word in enumerate(said) if self.inside else ():
             for phrase in self._by_first.get(word, ()):
                 if said[place : place + len(phrase)] == phrase:
@@ -141,7 +141,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
             yield from self._known_spans(said)
 
     def _known_spans(self, said: Words) -> Iterator[tuple[int, int]]:
-        # One text for all: joining the words of every place anew would take most of the time.
+        # One text for all: joining the words of every place again would take most of the time.
         raw = " ".join(said).encode("utf-8", "surrogatepass")
         starts = list(
             accumulate((len(word.encode("utf-8", "surrogatepass")) + 1 for word in said), initial=0)
@@ -161,17 +161,17 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def is_whole(self, said: Words) -> bool:
-        """Whether these words are a wanted text and nothing else."""
+        """Return whether these words are exactly a wanted text."""
         return said in self.whole or (bool(self.known) and f"0:{_mark(said)}" in self.known)
 
     @cached_property
     def may_be_cut(self) -> bool:
-        """Whether any wanted text is long enough that a part of it is known."""
+        """Return whether any wanted text is long enough to be recognised when truncated."""
         return any(len(phrase) > CUT_OPENING for phrase in self.inside)
 
     @cached_property
     def _insides(self) -> dict[Words, list[tuple[Words, int]]]:
-        """Where in the long texts each run of words stands."""
+        """Return where each run of words is in the long texts."""
         found: dict[Words, list[tuple[Words, int]]] = {}
         for phrase in self.inside:
             for place in range(len(phrase) - CUT_INSIDE + 1):
@@ -179,22 +179,22 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
         return found
 
     def cuts(self, said: Words, ends: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The same as `spans` for copies that were cut off; `ends` are where a line or the text ends."""
+        """Yield the same as `spans` for truncated copies; `ends` are where a line or the text ends."""
         closing = frozenset(ends)
         for place, word in enumerate(said):
             for phrase in self._by_first.get(word, ()):
                 end = _cut_at(said, place, phrase, 0, closing)
-                if CUT_OPENING <= end - place < len(phrase) and _tells(said[place:end]):
+                if CUT_OPENING <= end - place < len(phrase) and _is_distinctive(said[place:end]):
                     yield place, end
         if self._insides:
             for place in (0, *ends):
                 for phrase, first in self._insides.get(said[place : place + CUT_INSIDE], ()):
                     end = _cut_at(said, place, phrase, first, closing)
-                    if end and _tells(said[place:end]):
+                    if end and _is_distinctive(said[place:end]):
                         yield place, end
 
     def marks(self) -> list[str]:
-        """The texts in clear as fingerprints, to be kept."""
+        """Return the texts in clear as fingerprints, for storing."""
         return sorted(
             [f"{len(phrase)}:{_mark(phrase)}" for phrase in self.inside]
             + [f"0:{_mark(phrase)}" for phrase in self.whole]
@@ -202,7 +202,7 @@ class Phrases(msgspec.Struct, frozen=True, dict=True):
 
 
 def holds(wanted: Phrases, text: str) -> bool:
-    """Whether a text holds, or is, what is wanted, or a copy of it that was cut off."""
+    """Return whether a text contains or is a wanted one, or a truncated copy of it."""
     if not wanted.possible(text):
         return False
     said, ends = _with_ends(_ENDS.split(text))
@@ -210,7 +210,7 @@ def holds(wanted: Phrases, text: str) -> bool:
 
 
 def is_cut(wanted: Phrases, text: str) -> bool:
-    """Whether a text holds nothing but a part of what is wanted."""
+    """Return whether a text is only a part of a wanted one."""
     if not wanted.may_be_cut or not wanted.possible(text):
         return False
     said, ends = _with_ends(_ENDS.split(text))
@@ -231,7 +231,7 @@ def _with_ends(parts: Iterable[str]) -> tuple[Words, list[int]]:
 
 
 def _cut_at(said: Words, place: int, phrase: Words, first: int, closing: frozenset[int]) -> int:
-    """Where a copy of `phrase` from its word `first` on was cut off; 0 when something else goes on there."""
+    """Return where a copy of `phrase` from its word `first` on was truncated; 0 if other text follows."""
     end = place
     while end < len(said) and first + end - place < len(phrase) and said[end] == phrase[first + end - place]:
         end += 1
@@ -241,12 +241,12 @@ def _cut_at(said: Words, place: int, phrase: Words, first: int, closing: frozens
     return end + 1 if halved and end + 1 in closing else 0
 
 
-def _tells(run: Words) -> bool:
+def _is_distinctive(run: Words) -> bool:
     return sum(map(len, run)) >= CUT_LETTERS
 
 
 def masked(wanted: Phrases, text: str) -> tuple[str, int]:
-    """A text with `[forgotten]` in the place of what is wanted, and in how many places."""
+    """Replace wanted texts by `[forgotten]`; return the text and the number of places."""
     runs = [(run.start(), run.end(), words_of(run[0])) for run in _RUN.finditer(text)]
     said = tuple(word for _, _, words in runs for word in words)
     if said and wanted.is_whole(said):
@@ -266,14 +266,14 @@ def masked(wanted: Phrases, text: str) -> tuple[str, int]:
 
 
 def masked_value(wanted: Phrases, value: Any) -> tuple[Any, int]:
-    """The same for every text in a JSON value."""
+    """Do the same for every text in a JSON value."""
     return mapped_texts(value, lambda key, text: masked(wanted, text))
 
 
 def mapped_texts(value: Any, change: TextChange, key: str = "") -> tuple[Any, int]:
-    """A JSON value with every text in it changed, however deep, and in how many places.
+    """Change every text in a JSON value, however deep; return the value and the number of places.
 
-    A text that is JSON is opened too; keys are texts without a key of their own.
+    A text that is JSON is parsed too; keys are texts without a key of their own.
     """
     if isinstance(value, str):
         if value[:1] in ("{", "["):
@@ -296,7 +296,7 @@ def mapped_texts(value: Any, change: TextChange, key: str = "") -> tuple[Any, in
 
 
 def lines_holding(lines: Sequence[str], wanted: Phrases) -> set[int]:
-    """The lines over which a wanted text runs, counted from 0."""
+    """Return the lines over which a wanted text extends, counted from 0."""
     if not wanted.possible("\n".join(lines)):
         return set()
     every: list[str] = []

@@ -37,13 +37,13 @@ from nanoclaw_memory.store.postgres_schema import (
 from nanoclaw_memory.store.row_security import secure
 
 WAIT_MS = 60_000  # for another writer, without a limit of the caller's
-EXACT_ROWS = 20_000  # a table of fewer is counted each time
-FETCHED = 2_000  # rows at once where they are too many to hold
+EXACT_ROWS = 20_000  # a smaller table is counted each time
+FETCHED = 2_000  # rows fetched at once if there are too many for memory
 LONGEST_NAME = 63
 _COMMON_LOCK = 4_919_131_752  # any number that nobody else uses
 _WEIGHTS = {"passages_fts": "{0, 0.5, 0.4, 1}", "entries_fts": "{0, 0, 0.5, 1}"}  # of the columns D, C, B, A
-# BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is how often
-# it occurs, each by the weight of its column; it is asked once a row, for tf / (tf + k) is 1 - k / (tf + k).
+# BM25, as FTS5 ranks: rare terms count more, repetition and length less and less. ts_rank_cd of one term is its
+# frequency, weighted by column; it is evaluated once per row, since tf / (tf + k) is 1 - k / (tf + k).
 _RANKED = """
 WITH whole AS ({whole}),
   asked AS MATERIALIZED (SELECT q, 0.9::float / usual AS each,
@@ -53,28 +53,28 @@ WITH whole AS ({whole}),
 SELECT rowid, sum(weight - weight * (0.3::float + each * size)
   / (ts_rank_cd('{weights}', words, q) + 0.3::float + each * size)) AS score
 FROM asked JOIN {table} ON words @@ q{only} GROUP BY rowid ORDER BY score DESC, rowid LIMIT %(limit)s"""
-# Small tables are counted each time; of large ones it is known for a minute.
+# Small tables are counted each time; the size of large ones is cached for a minute.
 _WHOLE = """
 SELECT (SELECT count(*) FROM (SELECT 1 FROM {0} LIMIT 20000) x) AS n,
   (SELECT avg(size)::float FROM (SELECT size FROM {0} LIMIT 1000) y) AS usual"""
 _WHOLE_KNOWN = "SELECT {0.rows}::float AS n, {0.usual}::float AS usual"
-# How many rows contain a term, where that was not counted for this question already.
+# How many rows contain a term, unless this question counted it already.
 _COUNTED = "(SELECT count(*) FROM (SELECT 1 FROM {0} WHERE words @@ q LIMIT 20000) z)"
-# Of a word that is among the most common ones the server can tell how many rows contain it; others are few to count.
+# For the most common words the server knows how many rows contain them; others are few and are counted.
 _WORTH_KNOWING = 1_000
 _STATISTICS = """
 SELECT reltuples, (SELECT coalesce(max(rowid), 0) FROM {0}), CASE WHEN reltuples > 20000 THEN (
     SELECT avg(size)::float FROM (SELECT size FROM {0} ORDER BY rowid DESC LIMIT 1000) y) END
   FROM pg_class WHERE oid = '{0}'::regclass"""
-# The server hides its statistics of tables with row-level security; its estimates are made of them. It takes a word
-# that it does not know for one that a thousandth of the rows contain.
+# The server hides its statistics of tables with row-level security; its estimates are based on them. For an unknown
+# word it assumes that a thousandth of the rows contain it.
 _ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {0} WHERE words @@ ncm.term(:term)"
 _KNOWN_SHARE = 0.002
 _KNOWN_SECONDS = 60.0  # the statistics themselves are older
 
 
 class _Statistics(msgspec.Struct, frozen=True):
-    """What the server knows of a table: its rows, the last of them, and their usual size where they are many."""
+    """What the server knows about a table: its rows, the last of them, and their usual size if they are many."""
 
     at: float
     rows: float
@@ -83,7 +83,7 @@ class _Statistics(msgspec.Struct, frozen=True):
 
 
 class PostgresDatabase(Database):
-    """One schema of a PostgreSQL database; `path` is where its file would be, and says which one it is."""
+    """One schema of a PostgreSQL database; `path` is where its file would be, and determines the schema."""
 
     is_file = False
     read_only = False
@@ -185,7 +185,7 @@ class PostgresDatabase(Database):
 
     @property
     def _counted(self) -> dict[tuple[str, str], int]:
-        """What this thread has counted lately: ranking needs it again."""
+        """Return what this thread has counted recently: ranking needs it again."""
         kept: dict[tuple[str, str], int] = self._local.__dict__.setdefault("counted", {})
         if len(kept) > _WORTH_KNOWING:
             kept.clear()
@@ -203,7 +203,7 @@ class PostgresDatabase(Database):
     ) -> tuple[str, dict[str, Any]]:
         params = {f"term{number}": term for number, term in enumerate(terms)}
         asked = (" && " if every else " || ").join(f"ncm.term(:{name})" for name in params)
-        # A column that is named is always the first one.
+        # A named column is always the first one.
         return f"{table}.words @@ {'ncm.in_first' if column else ''}({asked})", params
 
     @property
@@ -282,7 +282,7 @@ class PostgresDatabase(Database):
                     connection.defer(self.schema, "UPDATE ncm_state SET writes = writes + 1")
                 connection.run(self.schema, "COMMIT")
             except BaseException:
-                with suppress(psycopg.OperationalError):  # what went wrong first is reported
+                with suppress(psycopg.OperationalError):  # the first error is reported
                     connection.roll_back()
                 raise
             finally:
@@ -290,7 +290,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _savepoint(self, connection: Connection) -> Iterator[None]:
-        """An inner failure that is caught outside leaves nothing."""
+        """Use a savepoint: an inner failure that is caught outside leaves nothing behind."""
         self._local.depth = depth = getattr(self._local, "depth", 0) + 1
         begin = f"SAVEPOINT inner{depth}"
         connection.deferred.append(begin)
@@ -299,7 +299,7 @@ class PostgresDatabase(Database):
             if connection.deferred[-1:] == [begin]:
                 connection.deferred.pop()
             else:
-                connection.flush(self.schema)  # what fails must fail inside
+                connection.flush(self.schema)  # errors must occur inside the savepoint
                 connection.deferred.append(f"RELEASE inner{depth}")
         except BaseException:
             if begin in connection.deferred:  # nothing of it was sent yet
@@ -314,7 +314,7 @@ class PostgresDatabase(Database):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Block the writers of all processes; this thread may still write. Readers are not blocked."""
-        with connected(self.url) as connection:  # whose schema may not exist, and is not made
+        with connected(self.url) as connection:  # its schema may not exist, and is not created
             connection.execute(f"SET lock_timeout = {WAIT_MS}; SELECT pg_advisory_lock({self._key})")
             try:
                 with self._keeping(connection):
@@ -335,7 +335,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _keeping(self, connection: Connection) -> Iterator[None]:
-        """Use this connection for all that the thread does meanwhile."""
+        """Use this connection for everything that the thread does meanwhile."""
         before, self._local.kept = getattr(self._local, "kept", None), connection
         try:
             yield
@@ -351,7 +351,7 @@ class PostgresDatabase(Database):
             return pool(self.url).has_schema(self.schema)
 
     def check(self) -> list[str]:
-        """What is wrong: indexes that are not valid, and tables that cannot be read from end to end."""
+        """Return what is wrong: invalid indexes, and tables that cannot be read from end to end."""
         if not self.exists():
             return []
         sql = (
@@ -392,12 +392,12 @@ class PostgresDatabase(Database):
         return self
 
     def scrub(self, wait_ms: int = WAIT_MS) -> bool:
-        """Write every table anew, so that nothing of deleted rows is left in it; the server's WAL ages by itself."""
+        """Rewrite every table, so that no deleted rows are left in it; the server's WAL expires by itself."""
         if not self.exists():
             return True
         try:
             with self._pinned() as connection:
-                memory = postgres_vectors.BUILDING  # an index of vectors is built anew with its table
+                memory = postgres_vectors.BUILDING  # an index of vectors is rebuilt with its table
                 self._run(connection, f"SET lock_timeout = {max(1, wait_ms)}; {memory}")
                 for table in self._every_table():
                     self._run(connection, f"VACUUM (FULL) {table}")
@@ -407,7 +407,7 @@ class PostgresDatabase(Database):
         return True
 
     def copy_to(self, target: Path) -> None:
-        """A copy as a SQLite file, of one moment."""
+        """Write a consistent copy as a SQLite file."""
         from nanoclaw_memory.store.copying import copy_rows
 
         target.unlink(missing_ok=True)
@@ -431,7 +431,7 @@ class PostgresDatabase(Database):
             with self.transaction():
                 self.execute("SET CONSTRAINTS ALL DEFERRED")
                 for table in self._every_table():
-                    if table.endswith("_fts") or table in DERIVED:  # whoever follows the outbox starts again
+                    if table.endswith("_fts") or table in DERIVED:  # readers of the outbox start again
                         self.execute(f"DELETE FROM {table}")  # noqa: S608 (our own tables)
                 copy_rows(saved, self)
                 self.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -451,7 +451,7 @@ class PostgresDatabase(Database):
             connection.execute(f"DROP SCHEMA IF EXISTS {quoted(self.schema)} CASCADE")
 
     def set_aside(self) -> None:
-        """Rename the schema; the next use makes a new one."""
+        """Rename the schema; the next use creates a new one."""
         self._leave()
         kept = quoted(f"damaged/{self.schema}"[:LONGEST_NAME])
         with connected(self.url) as connection:
@@ -475,7 +475,7 @@ class PostgresDatabase(Database):
 
     @functools.cached_property
     def _key(self) -> int:
-        """The number of the lock that writers of this schema take."""
+        """Return the number of the lock that writers of this schema take."""
         return _lock_number(self.schema)
 
     def _writing(self) -> Connection:
@@ -487,7 +487,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """The connection of this thread's transaction, or one of the pool; the schema is up to date."""
+        """Return the connection of this thread's transaction, or one of the pool; the schema is migrated."""
         if not self._ready:
             self._migrate()
         kept = self._open or getattr(self._local, "kept", None)
@@ -500,7 +500,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _pinned(self) -> Iterator[Connection]:
-        """The same, with the schema's tables at hand whatever is rolled back meanwhile."""
+        """Return the same, with the schema in the search path whatever is rolled back meanwhile."""
         with self._connection() as connection:
             if connection.schema != self.schema or connection.deferred:
                 connection.run(self.schema, "")
@@ -516,24 +516,24 @@ class PostgresDatabase(Database):
         pool(self.url).forget_schemas()
 
     def _migrate(self) -> None:
-        """Make the schema, or bring it up to date; a newer one is refused untouched."""
+        """Create the schema, or migrate it; a newer one is refused unchanged."""
         with connected(self.url) as connection:
             if self._current(connection) == self._steps[-1].number:
                 self._ready = True
                 return
             connection.schema = ""
-            with _telling_what_it_needs(connection), connection.transaction():
+            with _explaining_missing_rights(connection), connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
                 current = self._current(connection)
-                if current != self._steps[-1].number:  # else another process was first
+                if current != self._steps[-1].number:  # otherwise another process was first
                     self._make(connection, current)
         pool(self.url).forget_schemas()
         self._ready = True
 
     def _make(self, connection: Connection, current: int | None) -> None:
-        """Make the schema, or the newest of it."""
+        """Create the schema, or the newest steps of it."""
         if current is None:
             connection.execute(f"CREATE SCHEMA {quoted(self.schema)}")
         connection.execute(search_path(self.schema))
@@ -545,7 +545,7 @@ class PostgresDatabase(Database):
         connection.schema = self.schema
 
     def _current(self, connection: Any) -> int | None:
-        """The number of the schema's last step; None where there is no schema."""
+        """Return the number of the schema's last step; None if there is no schema."""
         table = f"{quoted(self.schema)}.ncm_state"
         if not connection.execute("SELECT to_regclass(%(table)s)", {"table": table}).fetchone()[0]:
             return None
@@ -565,7 +565,7 @@ class PostgresDatabase(Database):
 
 
 @contextmanager
-def _telling_what_it_needs(connection: Connection) -> Iterator[None]:
+def _explaining_missing_rights(connection: Connection) -> Iterator[None]:
     try:
         yield
     except errors.InsufficientPrivilege as error:
@@ -583,7 +583,7 @@ def _lock_number(name: str) -> int:
 
 
 def schema_of(path: Path) -> str:
-    """The schema of a database, from its place below the home: `groups/team/data/facts.db` is `team/facts`."""
+    """Return the schema of a database, from its path below the home: `groups/team/data/facts.db` is `team/facts`."""
     first, *rest = path.with_suffix("").parts
     group, own = (rest[0], rest[1:]) if first == "groups" else ("main", [first, *rest])
     if own[0] == "data":
@@ -599,7 +599,7 @@ def schema_of(path: Path) -> str:
 
 
 def names_in(url: str, folder: Path) -> list[str]:
-    """The databases of a folder: the last parts of the schemas below it."""
+    """Return the databases of a folder: the last parts of the schemas below it."""
     start = schema_of(folder / "x").removesuffix("x")
     sql = (
         "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %(start)s)"

@@ -21,8 +21,8 @@ from nanoclaw_memory.store.database import Row
 
 POOL_SECONDS = 10.0
 CONNECTIONS = 20  # of one process
-KNOWN_SECONDS = 0.25  # a schema that another process makes is seen that much later, at most
-# A machine that is gone without a word loses its locks after half a minute.
+KNOWN_SECONDS = 0.25  # a schema that another process creates is seen after this delay at most
+# A machine that vanishes loses its locks after half a minute.
 _LEASE = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 DEFERRED = 500  # statements that wait for the next one
 
@@ -36,7 +36,7 @@ def search_path(schema: str) -> str:
 
 
 class Connection(psycopg.Connection[Row]):
-    """A connection that knows which schema it was last used for; what nobody waits for goes with the next statement."""
+    """A connection that remembers its last schema; deferred statements are sent with the next one."""
 
     schema = ""
     used = 0.0
@@ -46,7 +46,7 @@ class Connection(psycopg.Connection[Row]):
         self.deferred: list[str] = []
 
     def run(self, schema: str, text: str, params: Mapping[str, Any] | None = None) -> Any:
-        """Run a statement in a schema, after all that was deferred, in one round trip."""
+        """Run a statement in a schema, after all deferred ones, in one round trip."""
         cursor = ClientCursor(self)
         path = [] if schema == self.schema else [search_path(schema)]
         parts = [*path, *self.deferred, cursor.mogrify(text, params or {})]
@@ -58,18 +58,18 @@ class Connection(psycopg.Connection[Row]):
         return cursor
 
     def defer(self, schema: str, text: str, params: Mapping[str, Any] | None = None) -> None:
-        """Run a statement with the next one; its errors come with that one's."""
+        """Run a statement with the next one, which also reports its errors."""
         self.deferred.append(ClientCursor(self).mogrify(text, params or {}))
         if len(self.deferred) >= DEFERRED:
             self.flush(schema)
 
     def flush(self, schema: str) -> None:
-        """Run what was deferred."""
+        """Run the deferred statements."""
         if self.deferred:
             self.run(schema, "")
 
     def roll_back(self) -> None:
-        """End the transaction without its writes; a path that was set in it is gone too."""
+        """Roll back the transaction, including a path that was set in it."""
         self.deferred, self.schema = [], ""
         self.execute("ROLLBACK")
 
@@ -100,7 +100,7 @@ class ConnectionPool:
             self._slots.release()
 
     def has_schema(self, name: str) -> bool:
-        """Whether there is a schema; all of them are asked for at once."""
+        """Return whether a schema exists; all of them are queried at once."""
         if name not in self._schemas and time.monotonic() - self._asked > KNOWN_SECONDS:
             with self.connection() as connection:
                 rows = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
@@ -108,7 +108,7 @@ class ConnectionPool:
         return name in self._schemas
 
     def forget_schemas(self) -> None:
-        """Ask anew: this process has made or removed one."""
+        """Query the schemas again: this process has created or removed one."""
         self._schemas, self._asked = set(), 0.0
 
     def _taken(self) -> Connection:
@@ -116,7 +116,7 @@ class ConnectionPool:
             try:
                 connection = self._free.pop()
                 if time.monotonic() - connection.used > 1:
-                    connection.execute("")  # it may have died meanwhile
+                    connection.execute("")  # the connection may have died meanwhile
                 return connection
             except (IndexError, psycopg.OperationalError):
                 continue
@@ -144,17 +144,17 @@ class ConnectionPool:
 
 @functools.cache
 def pool(url: str) -> ConnectionPool:
-    """The pool of this process to a database."""
+    """Return the pool of this process to a database."""
     return ConnectionPool(url)
 
 
-# The connections of a process that forked are its own.
+# A forked process needs its own connections.
 os.register_at_fork(after_in_child=pool.cache_clear)
 
 
 @contextmanager
 def connected(url: str) -> Iterator[Connection]:
-    """A connection of the pool, whatever the schema."""
+    """Take a connection of the pool, whatever the schema."""
     with explained(url), pool(url).connection() as connection:
         yield connection
 
@@ -165,7 +165,7 @@ def disconnect(url: str) -> None:
 
 
 class _BoolDumper(Dumper):
-    """SQLite has no booleans: columns that are yes or no hold 1 or 0."""
+    """SQLite has no booleans: boolean columns contain 1 or 0."""
 
     def dump(self, obj: Any) -> bytes:
         return b"1" if obj else b"0"
@@ -174,7 +174,7 @@ class _BoolDumper(Dumper):
 
 
 class _StrDumper(StrDumper):
-    """PostgreSQL cannot keep the character NUL."""
+    """PostgreSQL cannot store the character NUL."""
 
     def dump(self, obj: Any) -> bytes | None:
         return super().dump(obj.replace("\x00", "\ufffd"))  # type: ignore[return-value]
@@ -190,7 +190,7 @@ class _NumericLoader(Loader):
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """What went wrong with the server, with the next step."""
+    """Translate errors of the server into ours, with the next step."""
     try:
         yield
     except (errors.LockNotAvailable, errors.TooManyConnections) as error:
@@ -215,6 +215,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _place(url: str) -> str:
-    """Where the database is, without the password."""
+    """Return where the database is, without the password."""
     found = psycopg.conninfo.conninfo_to_dict(url)
     return f"{found.get('dbname', '')} at {found.get('host', 'localhost')}"

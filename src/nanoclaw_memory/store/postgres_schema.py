@@ -1,4 +1,6 @@
-"""Tables and statements in PostgreSQL's words: SQLite's numbered steps and the repositories' SQL serve two engines."""
+"""Translate tables and statements for PostgreSQL: SQLite's numbered steps and the repositories' SQL serve two
+engines.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any
 from nanoclaw_memory.store.database import Params
 from nanoclaw_memory.store.migrate import Step
 
-# What all schemas of a database share: the words of a text as FTS5 knows them (no case, no accents, Porter's stems),
-# and those of SQLite's functions that PostgreSQL lacks.
+# Shared by all schemas of a database: text search as in FTS5 (no case, no accents, Porter's stems), and those of
+# SQLite's functions that PostgreSQL lacks.
 COMMON = r"""
 CREATE SCHEMA IF NOT EXISTS ncm;
 GRANT USAGE ON SCHEMA ncm TO PUBLIC;
@@ -59,7 +61,7 @@ _TRIGGER = re.compile(
 _FTS_DELETE = re.compile(r"INSERT INTO (\w+_fts)\(\1, rowid.*?VALUES \('delete', (old\.\w+).*?\);", re.DOTALL)
 _SIZE = "(SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest({}))"
 _KEYWORDS = re.compile(r"USING fts5\((.*)\)\s*$", re.DOTALL)
-# After rows came with their own ids, the next one follows the highest.
+# After rows were inserted with explicit ids, the next one follows the highest.
 NUMBER_ON = """
 DO $$ DECLARE c record; BEGIN
   FOR c IN SELECT table_name AS t, column_name AS n FROM information_schema.columns
@@ -78,12 +80,12 @@ _FIRST_ROWS = (
 
 @functools.cache
 def creation(steps: tuple[Step, ...]) -> str:
-    """What makes all tables of the newest schema, with their indexes, triggers and first rows."""
+    """Return the statements that create the newest schema: tables, indexes, triggers and first rows."""
     return ";\n".join(_statements(steps))
 
 
 def _newest(steps: Sequence[Step]) -> list[tuple[str, str, str]]:
-    """Kind, name and SQL of all that the steps make."""
+    """Return kind, name and SQL of everything that the steps create."""
     import apsw
 
     built = apsw.Connection(":memory:")
@@ -116,7 +118,7 @@ def _statements(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def upgrade(steps: Sequence[Step], current: int) -> Iterator[str]:
-    """What brings a schema of an older release to the newest, statement by statement."""
+    """Yield the statements that migrate a schema of an older release to the newest."""
     import apsw
 
     built, traced = apsw.Connection(":memory:"), list[str]()
@@ -157,7 +159,7 @@ def _trigger(sql: str) -> str:
 
 
 def _keyword_index(name: str, parts: Sequence[str]) -> str:
-    """A table for FTS5's: the words of a row, each with the letter of its column; the texts are not kept."""
+    """Return a table in place of FTS5's: the words of a row, each with the letter of its column, without the texts."""
     columns = [part for part in parts if "=" not in part]
     texts = "".join(f", {column} TEXT" for column in columns)
     return (
@@ -184,8 +186,8 @@ def _keyword_trigger(name: str, columns: Sequence[str]) -> str:
 
 _TOKENS = re.compile(
     r"(?P<text>'(?:[^']|'')*')|(?P<cast>::)|\bLIMIT :(?P<limit>\w+)|:(?P<name>\w+)|(?P<percent>%)"
-    r"|(?P<plus>(?<=[\s(])\+(?=[a-z]))"  # only SQLite needs to be kept from an index
-    r"|(?P<like>\bLIKE\b)"  # SQLite's does not tell small letters from capitals
+    r"|(?P<plus>(?<=[\s(])\+(?=[a-z]))"  # only SQLite must be kept from using an index
+    r"|(?P<like>\bLIKE\b)"  # SQLite's ignores case
 )
 _LIST = re.compile(r"(NOT )?IN \(SELECT (?P<hex>unhex\()?value\)? FROM json_each\(:(?P<name>\w+)\)\)")
 _NOTHING = re.compile(r"(NOT )?IN \(\)")
@@ -193,7 +195,7 @@ _NOTHING = re.compile(r"(NOT )?IN \(\)")
 
 @functools.lru_cache(maxsize=4_096)
 def translated(sql: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
-    """A statement with psycopg's parameters, and the names of those that are lists; True for lists of bytes."""
+    """Return a statement with psycopg's parameters, and the names of its lists; True for lists of bytes."""
     lists = tuple((found["name"], bool(found["hex"])) for found in _LIST.finditer(sql))
     sql = _LIST.sub(lambda found: f"{'<> ALL' if found[1] else '= ANY'}(:{found['name']}__list)", sql)
     sql = _NOTHING.sub(lambda found: f"{'<> ALL' if found[1] else '= ANY'}('{{}}')", sql)
@@ -210,7 +212,7 @@ def _token(found: re.Match[str]) -> str:
 
 
 def values(params: Params | None, lists: tuple[tuple[str, bool], ...]) -> Mapping[str, Any]:
-    """The parameters, with lists as PostgreSQL writes arrays: their type is that of what they are compared with."""
+    """Return the parameters with lists as PostgreSQL arrays, whose type is that of the compared column."""
     if not lists:
         return params or {}
     given = dict(params or {})

@@ -1,4 +1,4 @@
-"""Vectors inside PostgreSQL, by the extension pgvector: a column made of the stored codes, and an index of it."""
+"""Vector search inside PostgreSQL with pgvector: a column computed from the stored codes, and an index on it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nanoclaw_memory.store.postgres_connections import Connection
 if TYPE_CHECKING:
     from nanoclaw_memory.store.vector_block import Floats
 
-Only = tuple[str, str]  # the condition that lets passages in, and the whole one
+Only = tuple[str, str]  # the condition that includes passages, and the whole one
 
 EXTENSION = "vector"
-EXACT_ROWS = 20_000  # so many are compared one by one
+EXACT_ROWS = 20_000  # up to so many are compared one by one
 MOST_LISTS = 2_000  # k-means of more takes gigabytes of the server's memory
 PER_LIST = 100
-# One in so many lists is looked through, so many lists at most, and so many vectors: bench/team_search.py.
+# The share of lists that are searched, with maxima of lists and vectors: bench/team_search.py.
 PROBED, MOST_PROBED, MOST_COMPARED = 8, 125, 50_000
 BUILDING = "SET maintenance_work_mem = '1GB'"  # k-means of so many lists needs nearly that
 LONGEST = 4_000  # numbers of a vector that pgvector can index
@@ -33,7 +33,7 @@ _INDEXES = """
 SELECT relname, indisvalid, coalesce(substring(reloptions::text FROM 'lists=(\\d+)')::int, 0) FROM pg_class
 JOIN pg_index ON indexrelid = oid WHERE relnamespace = current_schema()::regnamespace
 AND starts_with(relname, %(start)s)"""
-# An index that another process has made meanwhile is asked with as many lists as it needs.
+# An index that another process has built meanwhile is searched with as many lists as it needs.
 _PROBES = """
 SELECT set_config('work_mem', '64MB', true),
   set_config('ivfflat.iterative_scan', 'relaxed_order', true), set_config('ivfflat.probes', (SELECT
@@ -48,7 +48,7 @@ ORDER BY v.embedding{cast} <#> {vector} LIMIT {limit}"""
 
 
 def add_column(connection: Connection) -> bool:
-    """Have the schema's vectors searched by the database; False without pgvector, or the right to add a column."""
+    """Let the database search the schema's vectors; return False without pgvector, or the right to add a column."""
     try:
         with connection.transaction():
             connection.execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION} SCHEMA ncm")
@@ -64,7 +64,7 @@ def has_column(connection: Connection, schema: str) -> bool:
 
 
 def build_index(connection: Connection, schema: str, owner: int, dimensions: int) -> None:
-    """Make the index that vectors of an identity are found by, where they are many and have outgrown the last one."""
+    """Build the index for vectors of an identity, if they are many and have outgrown the last one."""
     start = _index_of(owner)
     of_owner = "SELECT count(*) FROM vectors WHERE identity_id = %(owner)s"
     ((count,),) = connection.run(schema, of_owner, {"owner": owner})
@@ -90,7 +90,7 @@ def build_index(connection: Connection, schema: str, owner: int, dimensions: int
 def nearest(
     connection: Connection, schema: str, owner: int, vector: Floats, limit: int, only: Only, params: Any
 ) -> list[tuple[int, float]]:
-    """Passages with their cosines, best first; few that a condition lets in are compared one by one."""
+    """Return passages with their cosines, best first; a small selection is compared one by one."""
     within, whole = only
     where = f" WHERE {whole}" if whole else ""
     few = within and _count(connection, schema, within, params) <= EXACT_ROWS

@@ -1,4 +1,4 @@
-"""Rows of proposals: changes that only a person may accept, each offered once."""
+"""The table of proposals: changes that only a person may accept, each proposed once."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Proposals(Table[Proposal]):
         effect: str = "",
         text: str = "",
     ) -> Proposal | None:
-        """Offer a change; None when the same `key` was offered before, whatever became of it.
+        """Propose a change; return None if the same `key` was proposed before, whatever its status.
 
-        `origin` is who said it, `effect` what accepting it does, `text` what `of_text` finds it by.
+        `origin` is the author, `effect` what accepting it does, `text` what `of_text` finds it by.
         """
         if kind not in KINDS:
             raise InvalidValue(f"kind {kind!r} is no kind of proposal", f"one of: {', '.join(KINDS)}")
@@ -87,7 +87,7 @@ class Proposals(Table[Proposal]):
         return proposal
 
     def find(self, kind: str, key: str) -> Proposal | None:
-        """The proposal with this key, open or decided."""
+        """Return the proposal with this key, open or decided."""
         return self.first("WHERE fingerprint = :key", {"key": _key(kind, key)})
 
     def _was_offered(self, kind: str, key: str) -> bool:
@@ -95,7 +95,7 @@ class Proposals(Table[Proposal]):
         return bool(self.db.query(sql, {"key": _key(kind, key)}))
 
     def of_text(self, text: str) -> list[Proposal]:
-        """The proposals about this text, open or decided."""
+        """Return the proposals about this text, open or decided."""
         return self.select("WHERE text_key = :key AND text_key <> ''", {"key": fingerprint(text)})
 
     def has(self, proposal_id: str) -> bool:
@@ -108,12 +108,12 @@ class Proposals(Table[Proposal]):
         return found
 
     def listed(self, status: str = "open", kind: str = "") -> list[Proposal]:
-        """Proposals of one status, oldest first."""
+        """Return proposals of one status, oldest first."""
         rest = "WHERE status = :status AND (:kind = '' OR kind = :kind) ORDER BY number"
         return self.select(rest, {"status": status, "kind": kind})
 
     def decide(self, proposal_id: str, accepted: bool, moment: str) -> Proposal:
-        """Close an open proposal; what it means is the caller's to carry out, in the same transaction."""
+        """Close an open proposal; the caller carries it out in the same transaction."""
         with self.db.transaction():
             changed = self.db.update(
                 "UPDATE proposals SET status = :status, decided_at = :moment "
@@ -128,7 +128,7 @@ class Proposals(Table[Proposal]):
         return proposal
 
     def reopen(self, proposal_id: str, moment: str) -> Proposal:
-        """Let a decided proposal wait again; what its decision changed is the caller's to take back."""
+        """Reopen a decided proposal; the caller reverts what its decision changed."""
         with self.db.transaction():
             # The moment stays: of two machines' versions the later one counts.
             self.db.execute(
@@ -138,14 +138,14 @@ class Proposals(Table[Proposal]):
             return self.get(proposal_id)
 
     def take_back(self, proposal_id: str) -> int:
-        """Delete an open proposal by its id; returns 1 if there was one."""
+        """Delete an open proposal by its id; return 1 if there was one."""
         with self.db.transaction():
             return self.db.update(
                 "DELETE FROM proposals WHERE id = :id AND status = 'open'", {"id": proposal_id}
             )
 
     def reword(self, proposal_id: str, payload: Mapping[str, Any]) -> None:
-        """Give an open proposal other words; what it was made from stays its key."""
+        """Reword an open proposal; its key stays that of its source."""
         with self.db.transaction():
             self.db.execute(
                 "UPDATE proposals SET payload = :payload WHERE id = :id AND status = 'open'",
@@ -153,7 +153,7 @@ class Proposals(Table[Proposal]):
             )
 
     def withdraw(self, kind: str, key: str) -> None:
-        """Take an open proposal back: what it was about is gone. Inside a transaction."""
+        """Delete an open proposal whose subject no longer exists. Inside a transaction."""
         self.db.execute(
             "DELETE FROM proposals WHERE fingerprint = :key AND status = 'open'", {"key": _key(kind, key)}
         )

@@ -1,4 +1,4 @@
-"""Read a database that cannot be written: in place where SQLite can, else as a copy in memory."""
+"""Read a database that cannot be written: in place if SQLite can, else as a copy in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nanoclaw_memory.store.undecodable import tolerant_rows
 
 
 def is_writable(path: Path) -> bool:
-    """Whether a database can be written: the file, and the folder of its WAL and lock."""
+    """Return whether a database can be written: the file, and the folder of its WAL and lock."""
     if path.exists() and not os.access(path, os.W_OK):
         return False
     folder = path.parent
@@ -22,7 +22,7 @@ def is_writable(path: Path) -> bool:
 
 
 def open_for_reading(path: Path, busy_ms: int) -> Any:
-    """A connection that only reads; without the WAL where even reading it would need a write."""
+    """Return a read-only connection; without the WAL if even reading that would need a write."""
     import apsw
 
     try:
@@ -48,7 +48,7 @@ def _opened(name: str, flags: int, busy_ms: int) -> Any:
 
 
 def open_copy(source: Any, prepare: Callable[[Any], None]) -> Any:
-    """A copy in memory of an open database (of none: an empty one), brought up to date by `prepare`."""
+    """Return a copy in memory of an open database (or an empty one), migrated by `prepare`."""
     import apsw
 
     copy = apsw.Connection(":memory:")
@@ -65,7 +65,7 @@ def open_copy(source: Any, prepare: Callable[[Any], None]) -> Any:
 
 
 def texts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Every text in a database file that nobody writes to, with its column; the file is not touched."""
+    """Yield every text in a database file that nobody writes to, with its column; the file is not changed."""
     import apsw
 
     try:

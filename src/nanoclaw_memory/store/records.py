@@ -1,4 +1,4 @@
-"""Records: what travels of a row to another machine; read by kind with an id that both machines know, written back."""
+"""Records: the fields of a row that are exchanged with other machines, identified by an id that all machines share."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Origin = Literal["owner", "user", "agent", "shared", "import", "tool", "web"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What travels of one row: neither its number nor how often it was used here."""
+    """The exchanged fields of one row, without its number and its use on this machine."""
 
 
 class StatementRecord(Record, frozen=True, kw_only=True):
-    """What facts and relations have in common; `superseded_by` is the id of another record."""
+    """The common fields of facts and relations; `superseded_by` is the id of another record."""
 
     source: str
     origin: Origin
@@ -62,7 +62,7 @@ class AliasRecord(Record, frozen=True, kw_only=True):
 
 
 class EntryRecord(Record, frozen=True, kw_only=True):
-    """An entry; `wordings` are what it said before."""
+    """An entry; `wordings` are its former texts."""
 
     id: str
     type: Literal[
@@ -113,7 +113,7 @@ class ExchangeRecord(Record, frozen=True, kw_only=True):
 
 
 class LessonRecord(Record, frozen=True, kw_only=True):
-    """A lesson; `exchange` is the id of the record that taught it. How well it works is measured on each machine."""
+    """A lesson; `exchange` is the id of the record that taught it. Its effectiveness is measured on each machine."""
 
     trigger_pattern: str
     lesson_text: str
@@ -156,14 +156,14 @@ class TombstoneRecord(Record, frozen=True, kw_only=True):
 
 
 class RemovalRecord(Record, frozen=True, kw_only=True):
-    """A record that was deleted on purpose: it does not come back from another machine."""
+    """A record that was deleted on purpose: other machines must not restore it."""
 
     kind: str
     removed: str
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """How one kind of record is kept: its table, what makes a record the same one, and the order of its lines."""
+    """How one kind of record is stored: its table, its identity, and the order of its lines."""
 
     record: type[Record]
     identity: Callable[[Any], tuple[str, ...]]
@@ -172,13 +172,13 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     table: str = ""
     key: str = "id"
     where: str = "1 = 1"
-    texts: tuple[str, ...] = ()  # what must not contain forgotten texts
-    names: Mapping[str, str] = {}  # what a field is read from, where that is not the column of its name
+    texts: tuple[str, ...] = ()  # fields that must not contain forgotten texts
+    names: Mapping[str, str] = {}  # the column of a field, if it has another name
     apart: str = ""  # the field that is no column: it refers to other rows
 
     @property
     def fields(self) -> list[str]:
-        """The fields that are columns."""
+        """Return the fields that are columns."""
         return [one for one in self.record.__struct_fields__ if one != self.apart]
 
 
@@ -259,7 +259,7 @@ KINDS: dict[str, Kind] = {
         database="entries",
         table="proposals",
         key="number",
-        where="kind <> 'lesson'",  # each machine proposes its lessons by the numbers they have there
+        where="kind <> 'lesson'",  # each machine proposes its lessons by their local numbers
         identity=lambda one: (one.fingerprint,),
         order=lambda one: (one.created_at,),
         texts=("payload", "why", "source", "diff"),
@@ -280,7 +280,7 @@ class StoredRecord(msgspec.Struct, frozen=True):
 
 
 def id_of(kind: str, record: Any) -> str:
-    """The id by which every machine knows a record."""
+    """Return the id by which every machine knows a record."""
     own = json.dumps(KINDS[kind].identity(record), ensure_ascii=False).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(own, digest_size=10).hexdigest()
 
@@ -295,7 +295,7 @@ class RecordStore:
     # ---- reading ----
 
     def rows(self, kind: str) -> dict[str, StoredRecord]:
-        """Every record of a kind with its id."""
+        """Return every record of a kind with its id."""
         own = KINDS[kind]
         if not own.database or not self.has(own.database):
             return {}
@@ -314,7 +314,7 @@ class RecordStore:
         return self._linked(kind, found)
 
     def _links(self, kind: str) -> dict[int, dict[str, Any]]:
-        """What belongs to a row and is in another table."""
+        """Return what belongs to a row and is in another table."""
         if kind != "entries":
             return {}
         sql = (
@@ -327,7 +327,7 @@ class RecordStore:
         return {number: {"wordings": tuple(sorted(found))} for number, found in words.items()}
 
     def _linked(self, kind: str, found: dict[str, StoredRecord]) -> dict[str, StoredRecord]:
-        """Rows that refer to others, by the ids of these."""
+        """Replace references between rows by the ids of records."""
         if kind in ("facts", "relations"):
             numbers = {row.number: name for name, row in found.items()}
             sql = f"SELECT id, superseded_by FROM {kind} WHERE superseded_by IS NOT NULL"  # noqa: S608
@@ -348,14 +348,14 @@ class RecordStore:
         }
 
     def cursor(self, name: str) -> tuple[int, int] | None:
-        """Where the history of a database is now; None where there is none."""
+        """Return the present position in a database's history; None if there is none."""
         if not self.has(name):
             return None
         rows = self.database(name).query("SELECT seq, mark FROM outbox ORDER BY seq DESC LIMIT 1")
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
     def continues(self, name: str, cursor: tuple[int, int] | None) -> bool:
-        """Whether a database went on from there: it was neither restored nor replaced since."""
+        """Return whether a database continued from there: it was neither restored nor replaced since."""
         if cursor is None or not self.has(name):
             return False
         sql = "SELECT 1 FROM outbox WHERE seq = :seq AND mark = :mark"
@@ -364,7 +364,7 @@ class RecordStore:
     # ---- writing ----
 
     def put(self, kind: str, record: Any, number: int = 0) -> int:
-        """Store a record as a new row, or in the place of one; returns the row's number."""
+        """Store a record as a new row, or in place of one; return the row's number."""
         if kind == "entries":
             return self._put_entry(record, number)
         values = self._values(kind, record)
@@ -378,7 +378,7 @@ class RecordStore:
         return db.insert(insertion(own.table, values), values)
 
     def _values(self, kind: str, record: Any) -> dict[str, Any]:
-        """The columns of a row."""
+        """Return the columns of a row."""
         given = asdict(record)
         values = {
             name: int(given[name]) if isinstance(given[name], bool) else given[name]
@@ -420,7 +420,7 @@ class RecordStore:
         return number
 
     def link(self, kind: str, numbers: Iterable[tuple[int, int | None]]) -> None:
-        """Have rows refer to others: each number with the other's."""
+        """Set references between rows: each number with the other's."""
         column = "exchange_id" if kind == "lessons" else "superseded_by"
         table = KINDS[kind].table
         self.database("facts").execute_many(

@@ -1,4 +1,4 @@
-"""Rows of relations: subject, predicate and object, found from either end."""
+"""The table of relations: subject, predicate and object, found from either end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RelationTable(StatementTable[Relation]):
     identity = ("subject_name", "slot", "object_name", "project")
 
     def of(self, names: Sequence[str], view: View, limit: int = MAX_OF_ENTITY) -> list[RelationRow]:
-        """The relations that begin or end at any of the folded entities."""
+        """Return the relations that begin or end at any of the folded entities."""
         marks, params = placeholders("n", names)
         rest = (
             f"WHERE subject_name IN ({marks}) AND {_VALID} UNION SELECT {self.columns} FROM relations"  # noqa: S608

@@ -1,7 +1,7 @@
 """Login roles of PostgreSQL, one per agent: each reads and writes the schemas of its group and nothing else.
 
-A schema belongs to one group, so PostgreSQL refuses another group's before it looks at a row; `row_security` is a
-second wall behind that.
+A schema belongs to one group, so PostgreSQL refuses another group's before it looks at a row; row-level security
+(`row_security`) is a second barrier.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def make_role(
     private: bool = True,
     password: str = "",
 ) -> str:
-    """A login role for an agent of a group with these databases, by path and kind; returns its URL.
+    """Create a login role for an agent of a group with these databases, by path and kind; return its URL.
 
-    One that is not private reaches what the group's shared chats said, and nothing else of it.
+    One that is not private can read the group's shared chats and nothing else.
     """
     import secrets
 
@@ -47,7 +47,7 @@ def make_role(
         database.query("SELECT 1")
     with (
         connected(store.url) as connection,
-        _telling_who_may_make_roles(connection),
+        _explaining_missing_rights(connection),
         connection.transaction(),
     ):
         if _exists(connection, name):
@@ -65,7 +65,7 @@ def make_role(
 
 
 @contextmanager
-def _telling_who_may_make_roles(connection: Any) -> Iterator[None]:
+def _explaining_missing_rights(connection: Any) -> Iterator[None]:
     from psycopg import errors
 
     try:
@@ -85,26 +85,26 @@ def _published(store: Store) -> list[PostgresDatabase]:
 
 
 def drop_role(store: Store, name: str) -> None:
-    """End the role of an agent, and its connections."""
+    """Drop the role of an agent, and close its connections."""
     with connected(_url(store)) as connection:
         known = (
             "SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member"
             " WHERE r.rolname = %(name)s AND starts_with(g.rolname, %(start)s)"
-            " AND NOT m.admin_option"  # which the owner has
+            " AND NOT m.admin_option"  # only the owner has it
         )
         make_functions(connection)
         start = members_of(connection, "")
         if not connection.execute(known, {"name": name, "start": start}).fetchall():
             raise NotFound(f"there is no agent's role {name!r}", "ncm db role NAME --group GROUP makes one")
         connection.execute(f"ALTER ROLE {quoted(name)} NOLOGIN")
-        connection.execute(f"GRANT {quoted(name)} TO CURRENT_USER")  # its members may end its connections
+        connection.execute(f"GRANT {quoted(name)} TO CURRENT_USER")  # its members may close its connections
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %(name)s"
         connection.execute(ended, {"name": name})
         connection.execute(f"DROP ROLE {quoted(name)}")
 
 
 def role_url(url: str, name: str, password: str) -> str:
-    """The owner's URL with another name and password."""
+    """Return the owner's URL with another name and password."""
     from urllib.parse import quote, urlsplit, urlunsplit
 
     parts = urlsplit(url)
@@ -127,7 +127,7 @@ def _exists(connection: Any, name: str) -> bool:
 
 
 def let_read(connection: Any, schema: str, group: str, allowed: bool) -> None:
-    """Let the agents of a group read a schema, or no longer."""
+    """Let the agents of a group read a schema, or stop that."""
     members = members_of(connection, group)
     if not _exists(connection, members):
         return

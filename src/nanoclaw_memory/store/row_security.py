@@ -1,4 +1,4 @@
-"""Row-level security: every table has a policy by the role that a connection was made with, for its owner too."""
+"""Row-level security: every table has a policy by the role of the connection, for its owner too."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from nanoclaw_memory.store.postgres_connections import quoted
 
-SHARED_CHATS = "/shared"  # after a group's name: the roles of its shared chats
+SHARED_CHATS = "/shared"  # suffix to a group's name for the roles of its shared chats
 FORGOTTEN = "forgotten"  # the database of tombstones
 READ, WRITE = "SELECT", "SELECT, INSERT, UPDATE, DELETE"
-# The policies' questions. They are called immutable because nobody can change the role that a connection was made
-# with: the planner asks once for each plan, and where the answer is yes no condition is left that would keep a search
-# from its index. Names are bound when the functions are made, so that no search path leads elsewhere.
+# The policies' functions. They are declared immutable because nobody can change a connection's role: the planner
+# evaluates them once per plan, and if they are true no condition remains that would prevent the use of an index.
+# Names are bound when the functions are created, so that no search path redirects them.
 FUNCTIONS = """
 CREATE FUNCTION ncm.members(whose text) RETURNS text LANGUAGE sql STABLE RETURN (
   SELECT CASE WHEN octet_length(name) < 64 THEN name
@@ -39,7 +39,7 @@ BEGIN
   RETURN jsonb_populate_record(NEW, jsonb_build_object(TG_ARGV[0], 'agent'));
 END $$;
 """
-# Where a table keeps who said a row, and the columns with what was said.
+# Tables with the author of a row, and the columns with its text.
 _SAID = {
     "facts": ("origin", "entity", "key", "value"),
     "relations": ("origin", "subject", "predicate", "object"),
@@ -65,9 +65,9 @@ END $do$"""
 
 
 def secure(connection: Any, schema: str, path: Path) -> None:
-    """Put policies and triggers on all tables of a schema, and grant them to the roles of those whose they are.
+    """Create policies and triggers on all tables of a schema, and grant them to the owners' roles.
 
-    `path` is where the database is below the home: it tells whose it is.
+    `path` is the path of the database below the home, which determines its owner.
     """
     make_functions(connection)
     writers, published = _writers(path), path.parent.name == "published"
@@ -87,7 +87,7 @@ def secure(connection: Any, schema: str, path: Path) -> None:
     _take_authors_from_roles(connection, schema)
     for role in filter(None, (_existing(connection, one) for one in writers)):
         allow(connection, schema, role, WRITE)
-        if path.stem == FORGOTTEN:  # what a person forgot or rejected comes back by the owner alone
+        if path.stem == FORGOTTEN:  # only the owner allows again what a person forgot or rejected
             connection.execute(f"REVOKE UPDATE, DELETE ON {quoted(schema)}.tombstones FROM {quoted(role)}")
         if published:  # only the owner publishes and grants; a copy follows its entry
             connection.execute(f"REVOKE INSERT ON {quoted(schema)}.entries FROM {quoted(role)}")
@@ -99,13 +99,13 @@ def secure(connection: Any, schema: str, path: Path) -> None:
 
 
 def make_functions(connection: Any) -> None:
-    """Make what policies and the names of roles are made of, where it is not there."""
+    """Create the functions that policies and roles need, if they are missing."""
     if connection.execute("SELECT to_regproc('ncm.is_member')").fetchall() == [(None,)]:
         connection.execute(FUNCTIONS)
 
 
 def allow(connection: Any, schema: str, role: str, what: str) -> None:
-    """Let a role use a schema's tables, those of later releases too."""
+    """Let a role use a schema's tables, including those of later releases."""
     place, to = quoted(schema), quoted(role)
     connection.execute(f"GRANT USAGE ON SCHEMA {place}, ncm TO {to}")
     connection.execute(f"GRANT {what} ON ALL TABLES IN SCHEMA {place} TO {to}")
@@ -113,13 +113,15 @@ def allow(connection: Any, schema: str, role: str, what: str) -> None:
 
 
 def members_of(connection: Any, whose: str) -> str:
-    """The role that the agents of a group are members of; roles are the server's, so the database is in its name."""
+    """Return the role that a group's agents are members of; roles are global to the server, so it contains the
+    database.
+    """
     ((name,),) = connection.execute("SELECT ncm.members(%(whose)s)", {"whose": whose}).fetchall()
     return str(name)
 
 
 def _writers(path: Path) -> tuple[str, ...]:
-    """Whose roles write a database: those of its group and, where it is of shared chats, theirs."""
+    """Return whose roles may write a database: those of its group and, for shared chats, theirs."""
     if path.parent.name == "published":
         return (path.stem,)
     first, *rest = path.parts
@@ -130,7 +132,9 @@ def _writers(path: Path) -> tuple[str, ...]:
 
 
 def _chats_of(path: Path) -> str:
-    """The roles of the shared chats of a database's group. They read what was forgotten, not what was rejected."""
+    """Return the roles of the shared chats of a database's group. They read what was forgotten, not what was
+    rejected.
+    """
     first, *rest = path.parts
     return f"{rest[0] if first == 'groups' else 'main'}{SHARED_CHATS}"
 
@@ -140,7 +144,7 @@ def _is_common(path: Path) -> bool:
 
 
 def _reading_roles(connection: Any, schema: str, path: Path) -> list[str]:
-    """The roles that only read a schema: of the groups that have a grant, of the group's shared chats, or of all."""
+    """Return the read-only roles of a schema: of groups with a grant, of the group's shared chats, or of all."""
     if path.parent.name == "published":
         readers = connection.execute(f"SELECT reader FROM {quoted(schema)}.grants").fetchall()  # noqa: S608
         return [role for (one,) in readers if (role := _existing(connection, one))]
@@ -153,14 +157,14 @@ def _reading_roles(connection: Any, schema: str, path: Path) -> list[str]:
 
 
 def _existing(connection: Any, whose: str) -> str:
-    """The role of a group's agents; empty where there is none."""
+    """Return the role of a group's agents; empty if there is none."""
     role = members_of(connection, whose)
     found = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %(role)s", {"role": role}).fetchall()
     return role if found else ""
 
 
 def _take_authors_from_roles(connection: Any, schema: str) -> None:
-    """What a role says in the owner's name becomes the agent's: what it adds, and what it rewords."""
+    """Create triggers that attribute a role's rows to the agent, whatever origin they claim."""
     sql = "SELECT relname FROM pg_class WHERE relnamespace = %(schema)s::regnamespace AND relname = ANY(%(names)s)"
     known = {"schema": quoted(schema), "names": list(_SAID)}
     for (table,) in connection.execute(sql, known).fetchall():

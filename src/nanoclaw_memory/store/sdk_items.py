@@ -1,4 +1,4 @@
-"""Rows of agents of other SDKs: session histories, and items by namespace and key, found by meaning or words."""
+"""The tables of agents of other SDKs: session histories, and items by namespace and key, found by meaning or words."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class SdkItems(msgspec.Struct, frozen=True):
 
     db: Database
     clock: Clock
-    # Returns a value without credentials and forgotten texts, and in how many places something was forgotten;
-    # None when nothing may be stored. This is `Intake.talk_value`, which stands above this package.
+    # Returns a value without credentials and forgotten texts, and the number of forgotten places; None when nothing
+    # may be stored. This is `Intake.talk_value`, which is above this package.
     admit: Callable[[Any], tuple[Any, int] | None] = lambda value: (value, 0)
-    # Vectors of texts, or of a question, with the identity of the model; None where there is no model.
+    # Returns vectors of texts, or of a question, with the identity of the model; None if there is no model.
     embed: Callable[[Sequence[str], bool], tuple[Any, str] | None] = lambda texts, question: None
 
     # ---- histories ----
 
     def history(self, session: str, limit: int | None = None) -> list[Any]:
-        """A session's items, oldest first; the latest `limit` of them, all for a negative one."""
+        """Return a session's items, oldest first; the latest `limit` of them, all for a negative one."""
         rows = self.db.query(
             "SELECT item FROM history WHERE session_id = :session ORDER BY id DESC LIMIT :limit",
             {"session": session, "limit": -1 if limit is None else limit},
@@ -49,7 +49,7 @@ class SdkItems(msgspec.Struct, frozen=True):
             )
 
     def pop(self, session: str) -> Any | None:
-        """Take the latest item off a session's history."""
+        """Remove and return the latest item of a session's history."""
         with self.db.transaction():
             rows = self.db.query(
                 "SELECT id, item FROM history WHERE session_id = :session ORDER BY id DESC LIMIT 1",
@@ -83,7 +83,7 @@ class SdkItems(msgspec.Struct, frozen=True):
     ) -> None:
         """Set an item; None removes it. What a person asked to forget is replaced by `[forgotten]`.
 
-        One whose very name was forgotten is left out: under another it would not be found.
+        An item with a forgotten name is skipped: under another name it would not be found.
         """
         where = {"namespace": _name(namespace), "key": key}
         if value is not None:
@@ -105,9 +105,9 @@ class SdkItems(msgspec.Struct, frozen=True):
     def search(
         self, prefix: Sequence[str], query: str, texts_of: Texts = lambda item: [json.dumps(item.value)]
     ) -> list[tuple[StoredItem, float | None]]:
-        """The items below a namespace: as they were first put, or for a question those first that answer it.
+        """Return the items below a namespace in order of creation, or by relevance to a question.
 
-        `texts_of` says what of an item is searched; one of which nothing is has no score.
+        `texts_of` returns the searchable texts of an item; an item without any has no score.
         """
         rows = self.db.query(
             f"SELECT {_COLUMNS} FROM items ORDER BY min(items.id) OVER (PARTITION BY namespace), items.id"  # noqa: S608
@@ -125,7 +125,7 @@ class SdkItems(msgspec.Struct, frozen=True):
         return [(below[id_], scores.get(id_)) for id_ in dict.fromkeys((*ranked, *below))]
 
     def _by_meaning(self, texts: Mapping[int, Sequence[str]], query: str) -> dict[int, float] | None:
-        """How near each item's nearest text is to a question; None without a model."""
+        """Return the similarity of each item's nearest text to a question; None without a model."""
         asked = self.embed([query], True) if texts else None
         if asked is None:
             return None

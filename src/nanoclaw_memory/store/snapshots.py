@@ -1,4 +1,4 @@
-"""Consistent copies of a group's databases: taken, made ready, loaded back and compared."""
+"""Consistent copies of a group's databases: create, prepare, load back and compare."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nanoclaw_memory.text import plural
 
 
 class Snapshots(msgspec.Struct, frozen=True):
-    """The databases that hold what cannot be derived; `open` gives one by name."""
+    """The databases that cannot be rebuilt; `open` returns one by name."""
 
     names: tuple[str, ...]
     open: Callable[[str], Database]
 
     def existing(self) -> tuple[str, ...]:
-        """The databases that are there."""
+        """Return the existing databases."""
         return tuple(name for name in self.names if self.open(name).exists())
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Writers of all processes wait."""
+        """Block the writers of all processes."""
         for name in self.existing():
             with suppress(StoreError):  # an older file is migrated before, for that may write another one
                 self.open(name).query("SELECT 1")
@@ -38,7 +38,7 @@ class Snapshots(msgspec.Struct, frozen=True):
             yield
 
     def copy(self, name: str, target: Path) -> bool:
-        """Copy a database; False when it is damaged, and then the file is copied as it is, for rescue."""
+        """Copy a database; return False for a damaged one, whose file is copied as it is, for rescue."""
         database = self.open(name)
         try:
             database.copy_to(target)
@@ -54,7 +54,7 @@ class Snapshots(msgspec.Struct, frozen=True):
         return True
 
     def prepare(self, name: str, source: Path | None, target: Path) -> None:
-        """A copy of `source` brought to this release's schema, or an empty database; refuses a newer one."""
+        """Return a copy of `source` migrated to this release's schema, or an empty database; refuse a newer one."""
         if source is not None:
             shutil.copyfile(source, target)
         ready = self.open(name).at(target)
@@ -65,7 +65,7 @@ class Snapshots(msgspec.Struct, frozen=True):
             Path(f"{target}-lock").unlink(missing_ok=True)
 
     def load(self, name: str, prepared: Path) -> None:
-        """Give the live database the content of a prepared one; all or nothing."""
+        """Replace the live database's content by that of a prepared one; all or nothing."""
         database = self.open(name)
         try:
             database.load_from(prepared)
@@ -74,13 +74,13 @@ class Snapshots(msgspec.Struct, frozen=True):
             database.load_from(prepared)
 
     def differences(self, name: str, saved: Path) -> list[str]:
-        """What changed since `saved`, table by table: 'facts: 3 rows added, 1 row removed'."""
+        """Return what changed since `saved`, table by table: 'facts: 3 rows added, 1 row removed'."""
         with self._file(name) as database:
             return _differences(database, saved)
 
     @contextmanager
     def _file(self, name: str) -> Iterator[SqliteDatabase]:
-        """The database as a SQLite file: itself, or a copy."""
+        """Return the database as a SQLite file: itself, or a copy."""
         database = self.open(name)
         if isinstance(database, SqliteDatabase):
             yield database

@@ -23,7 +23,7 @@ _PRAGMAS = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA forei
 
 
 class SqliteDatabase(Database):
-    """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are given."""
+    """One SQLite file, opened on first use; `name` is its schema folder unless `steps` are passed."""
 
     is_file = True
 
@@ -41,7 +41,7 @@ class SqliteDatabase(Database):
         self.name = name
         self._adopt = adopt
         self._steps = steps
-        # Durable: on disk when a commit returns; the others may lose the last ones in a power cut.
+        # Durable: on disk when a commit returns; the others may lose the last commits in a power cut.
         self._pragmas = _PRAGMAS.replace("NORMAL", "FULL") if durable else _PRAGMAS
         self.writes = WriteCount.of(path) if counted else WriteCount()
         self._local = threading.local()
@@ -59,7 +59,7 @@ class SqliteDatabase(Database):
         import apsw
 
         connection = self._connection()
-        try:  # without the context manager, which a question would pay ninety times
+        try:  # without the context manager, which a question would use ninety times
             return connection.execute(sql, params or {}).fetchall()  # type: ignore[no-any-return]
         except UnicodeDecodeError as error:
             with self._translated():
@@ -108,7 +108,7 @@ class SqliteDatabase(Database):
         found, given = self.containing(table, terms, every=bool(newest))
         where = found + (f" AND {only}" if only else "")
         sql = f"SELECT rowid, -rank FROM {table} WHERE {where} ORDER BY rank LIMIT :limit"  # noqa: S608
-        if newest:  # one pass: to look for them first and then rank them reads all rows of all terms twice
+        if newest:  # one pass: finding them first and then ranking them reads all rows of all terms twice
             last = (
                 f"SELECT rowid, -rank AS score FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT :newest"  # noqa: S608
             )
@@ -136,12 +136,12 @@ class SqliteDatabase(Database):
 
     @property
     def place(self) -> str:
-        """The file; of one that cannot be written everybody may have a copy of their own."""
+        """Return the file; readers of an unwritable one may each have their own copy."""
         return f"{id(self)}" if self.read_only else str(self.path)
 
     @property
     def strict(self) -> bool:
-        """Whether a single bad text makes it useless: one to be rebuilt, or a list of what must not come in."""
+        """Return whether a single bad text makes it unusable: if it can be rebuilt, or contains the tombstones."""
         return self._derived or self.name == "forgotten"
 
     def version(self) -> int:
@@ -209,7 +209,7 @@ class SqliteDatabase(Database):
         return self
 
     def check(self) -> list[str]:
-        """What the integrity check finds wrong; empty when sound. An older file stays as old as it is."""
+        """Return what the integrity check finds wrong; empty when sound. An older file is not migrated."""
         self.writes.require(self.path, self.name)
         if not self.path.exists():
             return []
@@ -227,14 +227,14 @@ class SqliteDatabase(Database):
         ]
 
     def lost_writes(self) -> int:
-        """How many writes the file must contain and does not."""
+        """Return how many writes the file must contain and does not."""
         self.writes.require(self.path, self.name)
         with self.unmigrated() as connection:
             return self.writes.lost + self.writes.missing(connection)
 
     @contextmanager
     def unmigrated(self) -> Iterator[Any]:
-        """A connection of its own to the file as it is, whatever its schema."""
+        """Open a separate connection to the file as it is, whatever its schema."""
         import apsw
 
         with self._translated():
@@ -249,18 +249,18 @@ class SqliteDatabase(Database):
                 connection.close()
 
     def mend(self) -> int:
-        """Write � for what cannot be decoded; returns how many texts changed. Needs a transaction."""
+        """Write � for what cannot be decoded; return how many texts changed. Needs a transaction."""
         return mend(self._writing())
 
     def scrub(self, wait_ms: int = BUSY_MS) -> bool:
-        """Leave nothing of deleted rows in the file: keyword segments, free pages and WAL are rewritten.
+        """Remove every trace of deleted rows: keyword segments, free pages and WAL are rewritten.
 
-        False when another process still reads an older state: then its pages stay until it has finished.
+        Return False when another process still reads an older state: its pages stay until it has finished.
         """
         if not self.path.exists():
             return True
         sql = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%'"
-        self.query("SELECT 1")  # what is to be made or migrated takes the lock itself
+        self.query("SELECT 1")  # creating or migrating takes the lock itself
         with self._write_lock(), self._translated():
             connection = self._connection()
             for (table,) in connection.execute(sql).fetchall():
@@ -274,7 +274,7 @@ class SqliteDatabase(Database):
         return not busy
 
     def copy_to(self, target: Path) -> None:
-        """A consistent copy while others read and write."""
+        """Write a consistent copy while others read and write."""
         self.query("SELECT 1")
         target.unlink(missing_ok=True)
         with self._translated():
@@ -283,12 +283,12 @@ class SqliteDatabase(Database):
     def load_from(self, source: Path) -> None:
         """Replace the whole content by that of another file, in one transaction.
 
-        SQLite's backup writes through the live file and its WAL, so that connections of other processes just
-        see the next version; a file put in its place would leave them on the old one.
+        SQLite's backup writes through the live file and its WAL, so that connections of other processes see the next
+        version; a file put in its place would leave them on the old one.
         """
         import apsw
 
-        self.query("SELECT 1")  # what is to be made or migrated takes the lock itself
+        self.query("SELECT 1")  # creating or migrating takes the lock itself
         with self._write_lock(), self._translated():
             saved = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READONLY)
             try:
@@ -300,7 +300,7 @@ class SqliteDatabase(Database):
                 saved.close()
 
     def discard(self) -> None:
-        """Remove the file with its WAL: for one too damaged to be opened, of which a copy has been kept."""
+        """Remove the file with its WAL: for one too damaged to be opened, after copying it."""
         with self._write_lock():
             self.close()
             for path in (self.path, Path(f"{self.path}-wal"), Path(f"{self.path}-shm")):
@@ -308,7 +308,7 @@ class SqliteDatabase(Database):
             self.writes.restart(0)
 
     def set_aside(self) -> None:
-        """Move the file with its WAL to `damaged/` beside it; the next use makes a new one."""
+        """Move the file with its WAL to `damaged/` beside it; the next use creates a new one."""
         with self._write_lock():
             self.close()
             folder = self.path.parent / "damaged"
@@ -319,7 +319,7 @@ class SqliteDatabase(Database):
             self.writes.restart(0)
 
     def at(self, path: Path) -> SqliteDatabase:
-        """A database of the same kind in another file."""
+        """Return a database of the same kind in another file."""
         return SqliteDatabase(path, self.name, self._adopt, self._steps)
 
     @contextmanager
@@ -337,7 +337,7 @@ class SqliteDatabase(Database):
                 self._holder = 0
 
     def leave_replaced(self) -> bool:
-        """Close a file that another was put in the place of; True if that was so."""
+        """Close a file that was replaced by another; return True if it was."""
         replaced = bool(self._opened) and not self.read_only and self._inode != _inode(self.path)
         if replaced:
             self.close()
@@ -357,7 +357,7 @@ class SqliteDatabase(Database):
     def _tolerant(
         self, connection: Any, sql: str, params: Params | None, error: UnicodeDecodeError
     ) -> Iterator[Row]:
-        """The rows with � for what cannot be decoded."""
+        """Yield the rows with � for what cannot be decoded."""
         if self.strict:
             raise self._damaged(error) from error
         return tolerant_rows(connection, sql, params or {})
@@ -379,18 +379,19 @@ class SqliteDatabase(Database):
             return self._open_unwritable(steps)
         private.make_folder(self.path.parent)
         try:
-            open(self.path, "a", opener=private.opener).close()  # SQLite itself would let everybody read
+            # SQLite itself would make it readable for everybody
+            open(self.path, "a", opener=private.opener).close()
         except OSError as error:
             raise self._unusable(error.strerror) from None
         connection = apsw.Connection(str(self.path))
-        # Else a statement is compiled anew for other values, where a partial index or LIKE might fit them: a
-        # quarter of what a question cost.
+        # Otherwise a statement is compiled again for other values, if a partial index or LIKE might fit them: a
+        # quarter of a question's cost.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self._inode = _inode(self.path)
         try:
             connection.set_busy_timeout(BUSY_MS)
             with self._guard:
-                # Only a file that is not up to date takes the lock: a reader never waits for a writer.
+                # Only an outdated file takes the lock: a reader never waits for a writer.
                 if not self._migrated and not is_current(connection, steps, self.path):
                     with self._write_lock():
                         connection.execute(
@@ -412,7 +413,7 @@ class SqliteDatabase(Database):
         return connection
 
     def _open_unwritable(self, steps: Sequence[Step]) -> Any:
-        """Open a file that cannot be written; where its schema would have to change, open a copy in memory."""
+        """Open a file that cannot be written; if its schema must be migrated, open a copy in memory."""
 
         def prepare(copy: Any) -> None:
             migrate(copy, steps, self.path, self._adopt)
@@ -428,7 +429,7 @@ class SqliteDatabase(Database):
         return connection
 
     def _open_for_reading(self) -> Any:
-        """The file itself; None for a damaged one that can be rebuilt elsewhere."""
+        """Return the file itself, or None for a damaged one that can be rebuilt elsewhere."""
         import apsw
 
         try:
@@ -440,7 +441,7 @@ class SqliteDatabase(Database):
 
     @property
     def _derived(self) -> bool:
-        """Whether it can be rebuilt from files: then a read-only one is updated as a copy in memory."""
+        """Return whether it can be rebuilt from files: then a read-only one is migrated as a copy in memory."""
         return self.name == "index"
 
     def _refuse_if_read_only(self) -> None:
@@ -451,7 +452,7 @@ class SqliteDatabase(Database):
             )
 
     def _close_orphans(self) -> None:
-        """Close the connections of threads that have ended: a resident process has many of them."""
+        """Close the connections of threads that have ended: a long-lived process has many of them."""
         for thread, connection in self._opened:
             if not thread.is_alive():
                 connection.close()
@@ -505,7 +506,7 @@ class SqliteDatabase(Database):
         except apsw.SQLError as error:
             if not self._derived:
                 raise
-            raise self._damaged(error) from error  # its schema is not what it was; it is rebuilt
+            raise self._damaged(error) from error  # its schema was changed by others; it is rebuilt
         except (apsw.BusyError, apsw.LockedError) as error:
             raise self._busy() from error
         except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
@@ -523,7 +524,7 @@ class SqliteDatabase(Database):
 
 
 def tables_of(database: SqliteDatabase, schema: str = "main") -> dict[str, tuple[str, ...]]:
-    """The ordinary tables with their columns; keyword indexes follow from them."""
+    """Return the ordinary tables with their columns; keyword indexes follow from them."""
     rows = database.query(
         "SELECT t.name, c.name FROM pragma_table_list AS t, pragma_table_info(t.name, t.schema) AS c "
         "WHERE t.schema = :schema AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
@@ -537,7 +538,7 @@ def tables_of(database: SqliteDatabase, schema: str = "main") -> dict[str, tuple
 
 
 def _close(connection: Any) -> None:
-    """Close a connection; one in which an abandoned thread still works is interrupted and left to the process's end."""
+    """Close a connection; one that an abandoned thread still uses is interrupted and left to the process's end."""
     import apsw
 
     try:
@@ -554,7 +555,7 @@ def _inode(path: Path) -> int:
 
 
 def in_memory(name: str) -> SqliteDatabase:
-    """An empty database of a kind that can be made anew, kept by this process alone."""
+    """Return an empty database of a rebuildable kind, private to this process."""
     made = SqliteDatabase(Path("/nonexistent"), name)
     made._read_only = True
     return made

@@ -1,4 +1,4 @@
-"""Rows of scheduled tasks, their runs, and the lease that keeps a run from happening twice."""
+"""The tables of scheduled tasks, their runs, and the lease that prevents a run from happening twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TaskTable(Table[Task]):
         return self.select(f"WHERE {_OF_GROUP} ORDER BY created_at, id", {"group": group})
 
     def due(self, now: str, group: str | None = None) -> list[Task]:
-        """Active tasks whose time has come and that nobody runs, the longest waiting first."""
+        """Return active tasks that are due and not running, the longest waiting first."""
         rest = (
             f"WHERE status = 'active' AND next_run IS NOT NULL AND next_run <= :now AND {_OF_GROUP}"  # noqa: S608
             " AND NOT EXISTS (SELECT 1 FROM task_leases WHERE task_leases.task_id = scheduled_tasks.id)"
@@ -61,7 +61,7 @@ class TaskTable(Table[Task]):
     # ---- runs ----
 
     def start(self, task_id: str, owner: str, now: str) -> int | None:
-        """Take a task's lease and store the run; None when another process has the lease."""
+        """Take a task's lease and store the run; return None when another process has the lease."""
         lease = {"task_id": task_id, "run_id": 0, "owner": owner, "started_at": now}
         if not self.db.update(f"{insertion('task_leases', lease)} ON CONFLICT (task_id) DO NOTHING", lease):
             return None
@@ -73,7 +73,7 @@ class TaskTable(Table[Task]):
         return run_id
 
     def finish(self, run: TaskRun) -> bool:
-        """Store how a run ended and release the lease; False when the run was already marked as interrupted."""
+        """Store how a run ended and release the lease; return False if it was already marked as interrupted."""
         ended = self.db.update(
             """UPDATE task_run_logs SET duration_ms = :ms, status = :status, result = :result, error = :error
                WHERE id = :id AND status = 'running'""",
@@ -89,12 +89,12 @@ class TaskTable(Table[Task]):
         return bool(ended)
 
     def leases(self) -> list[tuple[str, int, str, str]]:
-        """Runs in progress: task, run, owner, when it started."""
+        """Return runs in progress: task, run, owner, start."""
         rows = self.db.query("SELECT task_id, run_id, owner, started_at FROM task_leases")
         return [(str(task), int(run), str(owner), str(at)) for task, run, owner, at in rows]
 
     def runs(self, task_id: str, limit: int) -> list[TaskRun]:
-        """The newest runs of a task, newest first."""
+        """Return the newest runs of a task, newest first."""
         rest = "WHERE task_id = :id ORDER BY id DESC LIMIT :limit"
         return _RunTable(self.db).select(rest, {"id": task_id, "limit": limit})
 

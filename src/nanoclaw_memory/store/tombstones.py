@@ -1,4 +1,4 @@
-"""Tombstones: what a person rejected or asked to forget, in `forgotten.db`, a database of their own."""
+"""Tombstones of what a person rejected or asked to forget, in their own database `forgotten.db`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = ", ".join(_NAMES)
 _INSERT = f"{insertion('tombstones', _NAMES)} ON CONFLICT DO NOTHING"
 _TEXTS = "FROM tombstones WHERE text_fingerprint <> ''"
 _NONE = Phrases()
-# The fingerprints as last read from each database: every message asks for them, and they hardly ever change.
+# The fingerprints as last read from each database: every message needs them, and they hardly ever change.
 _read: WeakKeyDictionary[Database, tuple[Row, Phrases]] = WeakKeyDictionary()
 
 
@@ -39,8 +39,8 @@ class TombstoneTable:
     # ---- texts ----
 
     def texts(self) -> Phrases:
-        """All texts that were forgotten, as fingerprints."""
-        # Ids are never given twice, so that these tell whether any came or went.
+        """Return the fingerprints of all forgotten texts."""
+        # Ids are never reused, so these show whether any were added or removed.
         state = self.db.query(
             f"SELECT count(*), max(id), min(text_fingerprint), max(text_fingerprint) {_TEXTS}"
         )[0]
@@ -53,7 +53,7 @@ class TombstoneTable:
         return known[1]
 
     def allow(self, phrases: Phrases) -> int:
-        """Let forgotten texts come back; returns how many were kept away."""
+        """Allow forgotten texts again; return how many were refused."""
         return sum(
             self.db.update("DELETE FROM tombstones WHERE text_fingerprint = :mark", {"mark": mark})
             for mark in phrases.marks()
@@ -62,25 +62,25 @@ class TombstoneTable:
     # ---- values of the graph ----
 
     def has(self, names: Sequence[str], slot: str, digest: str) -> bool:
-        """Whether this value of an entity's key was rejected, under any of the entity's names."""
+        """Return whether this value of an entity's key was rejected, under any of the entity's names."""
         where, params = _value(names, slot, digest)
         return bool(self.db.query(f"SELECT 1 FROM tombstones WHERE {where}", params))  # noqa: S608
 
     def remove(self, names: Sequence[str], slot: str, digest: str) -> bool:
-        """Let a value come back; False when it was not kept away."""
+        """Allow a value again; return False if it was not refused."""
         where, params = _value(names, slot, digest)
         return bool(self.db.update(f"DELETE FROM tombstones WHERE {where}", params))  # noqa: S608
 
     def forgotten_values(self) -> set[tuple[str, str, str]]:
-        """The values that are kept away without saying of whom or what: name, key and digest, veiled."""
+        """Return the refused values, veiled: name, key and digest."""
         sql = "SELECT name, slot, digest FROM tombstones WHERE digest <> '' AND name LIKE '#%'"
         return {(str(name), str(slot), str(digest)) for name, slot, digest in self.db.query(sql)}
 
-    def veil(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
-        """Put fingerprints in the place of names that tell; `tells` is asked with the name and all texts of a row."""
+    def fingerprint_names(self, tells: Callable[[str, Sequence[str]], bool]) -> None:
+        """Replace revealing names by fingerprints; `tells` is called with the name and all texts of a row."""
         for key, name, slot, reason in self.db.query("SELECT id, name, slot, reason FROM tombstones"):
             if name and tells(name, (name, slot, reason)):
-                row = {"id": key, "name": veiled(name), "slot": veiled(slot)}
+                row = {"id": key, "name": name_fingerprint(name), "slot": name_fingerprint(slot)}
                 same = "SELECT digest, text_fingerprint FROM tombstones WHERE id = :id"
                 self.db.execute(
                     "DELETE FROM tombstones WHERE id <> :id AND name = :name AND slot = :slot"  # noqa: S608
@@ -94,11 +94,11 @@ class TombstoneTable:
     # ---- all ----
 
     def rows(self) -> list[Row]:
-        """Every tombstone, as `insert` takes it."""
+        """Return every tombstone, as `insert` takes it."""
         return self.db.query(f"SELECT {_COLUMNS} FROM tombstones ORDER BY id")  # noqa: S608
 
     def insert(self, rows: Iterable[Row]) -> None:
-        """Add tombstones; those that are there stay as they are."""
+        """Add tombstones; existing ones stay as they are."""
         self.db.execute_many(_INSERT, [dict(zip(_NAMES, row, strict=True)) for row in rows])
 
     def discard(self, marks: Iterable[Row]) -> None:
@@ -110,22 +110,22 @@ class TombstoneTable:
         )
 
 
-def veiled(name: str) -> str:
-    """A name as a fingerprint, so that a tombstone does not say whose it is."""
+def name_fingerprint(name: str) -> str:
+    """Return a name as a fingerprint, so that a tombstone does not reveal it."""
     return name if not name or name.startswith("#") else f"#{fingerprint(name)[:24]}"
 
 
 def _value(names: Sequence[str], slot: str, digest: str) -> tuple[str, dict[str, Any]]:
-    marks, params = placeholders("n", [*names, *map(veiled, names)])
+    marks, params = placeholders("n", [*names, *map(name_fingerprint, names)])
     where = f"name IN ({marks}) AND slot IN (:slot, :veiled) AND digest = :digest"
-    return where, {**params, "slot": slot, "veiled": veiled(slot), "digest": digest}
+    return where, {**params, "slot": slot, "veiled": name_fingerprint(slot), "digest": digest}
 
 
 # ---- the file ----
 
 
 def forgotten_database(data: Path) -> SqliteDatabase:
-    """The list of one group; a new file takes over what an older release kept in facts.db."""
+    """Return the tombstones of one group; a new file imports those that an older release stored in facts.db."""
 
     def adopt(connection: Any, version: int) -> Callable[[Any], None] | None:
         rows = _rows_in_facts(data) if version == 0 else []
@@ -135,8 +135,8 @@ def forgotten_database(data: Path) -> SqliteDatabase:
 
 
 def has_list(data: Path, mark: str) -> bool:
-    """Whether there are tombstones to ask for. A list that is gone though the file `mark` is there is an error."""
-    path = f"{data}/{NAME}.db"  # no Path: every text that comes in asks this
+    """Return whether there are tombstones. If they are lost although the file `mark` exists, raise an error."""
+    path = f"{data}/{NAME}.db"  # no Path: called for every incoming text
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -168,7 +168,7 @@ def move_from_facts(connection: Any, data: Path) -> None:
 
 
 def _is_older(facts: str) -> bool:
-    """Whether facts.db may still have tombstones; looks at the file's header only, because hooks ask."""
+    """Return whether facts.db may still have tombstones; read only the file's header, because hooks ask."""
     try:
         with open(facts, "rb", buffering=0) as stream:  # noqa: PTH123
             header = stream.read(64)

@@ -1,4 +1,6 @@
-"""Rows about turns: entropy, warning signs, tool calls, injections, what sessions were given, cached graph answers."""
+"""Rows about turns: entropy, warning signs, tool calls, injections, lines that sessions received, cached graph
+answers.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from nanoclaw_memory.types import InjectedLine, Injection, TokenSum, ToolCall
 KEPT_INJECTIONS = 20_000
 KEPT_TOOL_CALLS = 5_000
 KEPT_STARTS = 200
-EXCHANGE = "exchange"  # the tool under which a repeated exchange stands among the tool calls
+EXCHANGE = "exchange"  # the tool name of a repeated exchange among the tool calls
 KEPT_START_DAYS = 30
 KEPT_GIVEN = 20_000
 
 
-# Plugins of one call share its moment; the boot context comes with the plugins of a session's start.
+# Plugins of one call share its moment; the boot context is recorded with the plugins of a session's start.
 _CALLS = "count(DISTINCT CASE WHEN plugin <> 'boot' THEN session_id || ' ' || at END)"
 _INJECTED = "sum(CASE WHEN tokens > 0 THEN 1 ELSE 0 END)"
 _ASKED = "FROM injections WHERE (session_id = :session OR :session = '') AND at >= :since"
@@ -37,7 +39,7 @@ class Measure(msgspec.Struct, frozen=True):
     parts: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-AGAIN = "again"  # the kind of sign of an exchange that came once more in the same words
+AGAIN = "again"  # the kind of sign of an exchange that was repeated in the same words
 
 
 class Sign(msgspec.Struct, frozen=True):
@@ -74,7 +76,7 @@ class TurnTable:
             self.database.execute(insertion("measures", row, ["exchange_id"], ["entropy", "parts"]), row)
 
     def measures(self, session_id: str, limit: int) -> list[Measure]:
-        """The last measures of a session, oldest first."""
+        """Return the last measures of a session, oldest first."""
         rows = self.database.query(
             "SELECT exchange_id, at, entropy, parts FROM measures WHERE session_id = :session"
             " ORDER BY exchange_id DESC LIMIT :limit",
@@ -90,7 +92,7 @@ class TurnTable:
             )
 
     def signs(self, session_id: str, since: int) -> list[Sign]:
-        """The signs of a session from exchange `since` on."""
+        """Return the signs of a session from exchange `since` on."""
         rows = self.database.query(
             "SELECT exchange_id, kind, detail FROM signs"
             " WHERE session_id = :session AND exchange_id >= :since ORDER BY id",
@@ -101,7 +103,7 @@ class TurnTable:
     # ---- tool calls ----
 
     def add_tool_calls(self, session_id: str, at: str, calls: Sequence[ToolCall]) -> None:
-        """Keep calls; of an output only its fingerprint."""
+        """Store calls, with only a fingerprint of their output."""
         with self.database.transaction():
             rows = [
                 {
@@ -116,7 +118,7 @@ class TurnTable:
             self._append("tool_calls", rows, KEPT_TOOL_CALLS)
 
     def tool_calls(self, session_id: str, limit: int) -> list[ToolCall]:
-        """The last calls of a session, oldest first."""
+        """Return the last calls of a session, oldest first."""
         rows = self.database.query(
             "SELECT tool, target, output FROM tool_calls WHERE session_id = :session"
             " ORDER BY id DESC LIMIT :limit",
@@ -135,7 +137,7 @@ class TurnTable:
             self._append("injections", rows, KEPT_INJECTIONS)
 
     def injections(self, session_id: str, since: str, limit: int) -> list[Injection]:
-        """What was injected since a moment, newest first; in every session if none is named."""
+        """Return what was injected since a moment, newest first; in every session if none is named."""
         rows = self.database.query(
             f"SELECT {', '.join(Injection.__struct_fields__)} {_ASKED}"
             " AND tokens > 0 ORDER BY id DESC LIMIT :limit",
@@ -148,7 +150,7 @@ class TurnTable:
         ]
 
     def token_sums(self, by: Literal["plugin", "session_id"], session_id: str, since: str) -> list[TokenSum]:
-        """Tokens that were injected since a moment, by plugin or session, the most first."""
+        """Return the tokens injected since a moment, by plugin or session, the most first."""
         rows = self.database.query(
             f"SELECT {by}, {_INJECTED if by == 'plugin' else _CALLS}, sum(tokens) {_ASKED}"
             f" GROUP BY {by} HAVING sum(tokens) > 0 ORDER BY sum(tokens) DESC, {by}",
@@ -157,17 +159,17 @@ class TurnTable:
         return [TokenSum(*row) for row in rows]
 
     def calls(self, session_id: str, since: str) -> int:
-        """How many session starts and turns there were since a moment, silent ones included."""
+        """Count session starts and turns since a moment, including those without injection."""
         ((number,),) = self.database.query(
             f"SELECT {_CALLS} {_ASKED}",
             {"session": session_id, "since": since},
         )
         return int(number)
 
-    # ---- what a session was given ----
+    # ---- what a session received ----
 
     def start(self, session_id: str, private: bool, part: str) -> str | None:
-        """One part of a session's start as it was given; None if it was not."""
+        """Return one part of a session's start as it was injected; None if it was not."""
         rows = self.database.query(
             "SELECT content FROM session_starts"
             " WHERE session_id = :session AND private = :private AND part = :part",
@@ -176,7 +178,7 @@ class TurnTable:
         return str(rows[0][0]) if rows else None
 
     def starts(self, session_id: str, private: bool) -> dict[str, str]:
-        """Every part of a session's start that was given, by its name."""
+        """Return every part of a session's start that was injected, by its name."""
         rows = self.database.query(
             "SELECT part, content FROM session_starts WHERE session_id = :session AND private = :private",
             {"session": session_id, "private": int(private)},
@@ -186,7 +188,7 @@ class TurnTable:
     def keep_start(
         self, session_id: str, private: bool, part: str, content: str, at: str, oldest: str
     ) -> None:
-        """Keep one part of a session's start, and of all of them only the last ones, none before `oldest`."""
+        """Store one part of a session's start; keep only the last ones, none before `oldest`."""
         with self.database.transaction():
             row = {
                 "session_id": session_id,
@@ -203,7 +205,7 @@ class TurnTable:
             )
 
     def given(self, session_id: str, private: bool) -> dict[str, str]:
-        """What a session was told last of each subject, as fingerprints."""
+        """Return the last lines of a session on each subject, as fingerprints."""
         rows = self.database.query(
             "SELECT subject, stated FROM given_lines WHERE session_id = :session AND private = :private",
             {"session": session_id, "private": int(private)},
@@ -217,7 +219,7 @@ class TurnTable:
             self._append("given_lines", rows, KEPT_GIVEN, ["session_id", "private", "subject"])
 
     def drop_given(self, session_id: str, start: bool) -> None:
-        """Note that the model's window lost the lines of a session, and that its `start` is rendered anew."""
+        """Record that the model's window lost a session's lines, and that its `start` must be rendered again."""
         with self.database.transaction():
             given = {"session": session_id}
             self.database.execute("DELETE FROM given_lines WHERE session_id = :session", given)
@@ -227,13 +229,13 @@ class TurnTable:
     # ---- compaction ----
 
     def mark_compaction(self, session_id: str, last_id: int, at: str) -> None:
-        """Note that the model's window no longer contains the exchanges up to `last_id`."""
+        """Record that the model's window no longer contains the exchanges up to `last_id`."""
         with self.database.transaction():
             row = {"session_id": session_id, "last_id": last_id, "at": at}
             self.database.execute(insertion("compactions", row, ["session_id"]), row)
 
     def compacted_up_to(self, session_id: str) -> int:
-        """The last exchange that a session's compaction took out of the window; 0 for none."""
+        """Return the last exchange that a compaction removed from a session's window; 0 for none."""
         rows = self.database.query(
             "SELECT last_id FROM compactions WHERE session_id = :session", {"session": session_id}
         )
@@ -242,7 +244,7 @@ class TurnTable:
     # ---- answers of graph memory ----
 
     def cached_answer(self, question: str, private: bool, generation: str, since: str) -> CachedAnswer | None:
-        """The answer to this question since a moment, if the graph has not changed."""
+        """Return the answer to this question since a moment, if the graph has not changed."""
         rows = self.database.query(
             "SELECT answer FROM graph_answers WHERE question = :question AND private = :private"
             " AND generation = :generation AND at >= :since",
@@ -253,7 +255,7 @@ class TurnTable:
     def keep_answer(
         self, question: str, private: bool, generation: str, answer: CachedAnswer, at: str, size: int
     ) -> None:
-        """Keep an answer, and of all answers only the `size` used last."""
+        """Store an answer; keep only the `size` used last."""
         with self.database.transaction():
             said = [answer.lines, answer.facts, answer.relations, answer.reasons]
             row = {"question": question, "private": int(private), "generation": generation}
@@ -266,7 +268,7 @@ class TurnTable:
             )
 
     def touch_answer(self, question: str, private: bool, at: str) -> None:
-        """Note that an answer was used: the least recently used goes first."""
+        """Record that an answer was used: the least recently used is dropped first."""
         with self.database.transaction():
             self.database.execute(
                 "UPDATE graph_answers SET used_at = :at WHERE question = :question AND private = :private",

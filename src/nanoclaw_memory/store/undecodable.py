@@ -1,4 +1,4 @@
-"""Text in a database that is not valid UTF-8: read with � in its place, named row by row, and mended."""
+"""Text in a database that is not valid UTF-8: read with � in its place, listed row by row, and repaired."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nanoclaw_memory.store.database import Params, Row
 from nanoclaw_memory.types import ORIGINS
 
 _TABLES = "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-# Keyword indexes over a table: what they hold of a damaged row is not what the row says now.
+# Keyword indexes of a table: for a damaged row they differ from the row's text.
 _KEYWORDS = (
     "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%USING fts5%content%'"
     " AND sql NOT LIKE '%content = ''''%'"
@@ -21,7 +21,7 @@ _INSTEAD = {"origin": ORIGINS[-1]}  # nobody knows who said it
 
 
 class BadText(msgspec.Struct, frozen=True):
-    """A text that cannot be decoded; `row` is its rowid, or in a table without one its place."""
+    """A text that cannot be decoded; `row` is its rowid, or its position in a table without one."""
 
     table: str
     column: str
@@ -33,7 +33,7 @@ class BadText(msgspec.Struct, frozen=True):
 
 
 def tolerant_rows(connection: Any, sql: str, params: Params) -> Iterator[Row]:
-    """The rows of a SELECT; bytes that cannot be decoded become � and cost nothing but themselves."""
+    """Yield the rows of a SELECT; undecodable bytes become � and affect nothing else."""
     import apsw
 
     try:
@@ -52,7 +52,7 @@ def tolerant_rows(connection: Any, sql: str, params: Params) -> Iterator[Row]:
 
 
 def bad_texts(connection: Any) -> Iterator[BadText]:
-    """Every text of the ordinary tables that cannot be decoded."""
+    """Yield every undecodable text of the ordinary tables."""
     for table, without_rowid in connection.execute(_TABLES).fetchall():
         try:
             for _ in connection.execute(f"SELECT * FROM {_quoted(table)}"):  # noqa: S608 (a name of the schema)
@@ -64,7 +64,7 @@ def bad_texts(connection: Any) -> Iterator[BadText]:
 
 
 def mend(connection: Any) -> int:
-    """Write � for every byte that cannot be decoded; returns how many texts changed. Needs a transaction."""
+    """Write � for every byte that cannot be decoded; return how many texts changed. Needs a transaction."""
     found = list(bad_texts(connection))
     connection.execute("PRAGMA defer_foreign_keys = ON")  # a row may point to what has � now
     for bad in found:

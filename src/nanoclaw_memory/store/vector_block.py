@@ -1,4 +1,4 @@
-"""A block of vectors that never changes, with a one-bit sketch to search it by: in memory, or mapped from a file."""
+"""An immutable block of vectors with a one-bit sketch for searching: in memory, or mapped from a file."""
 
 from __future__ import annotations
 
@@ -20,43 +20,39 @@ if TYPE_CHECKING:
     Codes: TypeAlias = npt.NDArray[np.int8]
     Ids: TypeAlias = npt.NDArray[np.int64]
 
-AT_ONCE = 8_192  # rows whose numbers are made at once: those of all rows would not fit
-SCANNED = (
-    65_536  # rows of which all steps of a scan find the numbers of the step before in the processor's cache
-)
-_HEADER = 4_096  # bytes; what follows begins on a page
-_MOST_LEAD = 8_192  # of a row that leans least to the mean, in differing signs
+AT_ONCE = 8_192  # rows converted at once: all rows would not fit in memory
+SCANNED = 65_536  # rows of a scan whose intermediate results fit into the processor's cache
+_HEADER = 4_096  # bytes; the data begins on a page
+_MOST_LEAD = 8_192  # maximal correction, in differing signs, for the row that leans least to the mean
 
 
-class Packed(msgspec.Struct, frozen=True):
-    """What a file of vectors contains: whose, how many, and the state of the index that it was written from."""
+class VectorFileHeader(msgspec.Struct, frozen=True):
+    """The header of a file of vectors: identity, counts, and the state of the index from which it was written."""
 
     identity: str
     count: int
     dimensions: int
     generation: int
-    last_vector: int  # of the index's table; a file that alone has its vectors says 0
+    last_vector: int  # of the index's table; 0 in a file that alone has its vectors
     step: float
     replaces: int = 0  # the generation of the file before it
 
     def follows(self, packed: int) -> bool:
-        """Whether it has all that the index left to a file at that generation."""
+        """Return whether it has everything that the index left to a file at that generation."""
         return packed in (self.generation, self.replaces)
 
 
 class Sketch(msgspec.Struct, frozen=True):
-    """What a cosine is estimated from: on which side of the mean each number lies, and how far the vector leans to it.
+    """Data for estimating a cosine: on which side of the mean each number is, and how far the vector leans to it.
 
-    The cosine of x and q is, but for what all x share, (x - mean)(q - mean) + (x - mean)mean. Of the first product the
-    signs of x - mean are known, and `step`, the usual length of a number of theirs; the second one is `leaning`.
+    The cosine of x and q is, but for what all x share, (x - mean)(q - mean) + (x - mean)mean. Of the first product
+    the signs of x - mean are known, and `step`, the usual length of its numbers; the second one is `leaning`.
     """
 
     mean: Floats
     step: float
     leaning: Floats
-    bits: npt.NDArray[
-        np.uint64
-    ]  # word by word: each word of all rows lies together, for a scan to run through memory
+    bits: npt.NDArray[np.uint64]  # column-major: the same word of all rows is contiguous, for fast scans
 
 
 class VectorBlock:
@@ -71,7 +67,7 @@ class VectorBlock:
 
     @classmethod
     def of(cls, ids: Ids, scales: Floats, codes: Codes) -> VectorBlock:
-        """These rows, in memory."""
+        """Return a block of these rows, in memory."""
         mean = mean_of(codes, scales)
         pieces = (codes[start : start + AT_ONCE] for start in range(0, len(codes), AT_ONCE))
         leaning, bits = _sketched(pieces, scales, mean)
@@ -79,14 +75,14 @@ class VectorBlock:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory; pages of a file are the system's to keep or drop."""
+        """Return its size in memory; the system decides about pages of a file."""
         kept = (self.ids, self.scales, self.codes, self.sketch.leaning, self.sketch.bits)
         return 0 if self.mapped else sum(one.nbytes for one in kept)
 
     def likely(self, vector: Floats, count: int, allowed: npt.NDArray[np.bool_] | None) -> Ids:
-        """The rows that seem nearest: `count`, and those that seem as near.
+        """Return the rows that seem nearest: `count`, and those that seem as near.
 
-        A sign that differs from the vector's counts once, three times where the vector's number is large.
+        A sign that differs from the vector's counts once, or three times if the vector's number is large.
         """
         import numpy as np
 
@@ -113,20 +109,20 @@ class VectorBlock:
         beyond = 3 * 64 * len(words) + _MOST_LEAD + 1
         if allowed is not None:
             differing[~allowed] = beyond
-        # How many rows differ by each number: cheaper than to order a million rows.
+        # How many rows differ by each number: cheaper than sorting a million rows.
         within = np.bincount(differing, minlength=beyond + 1)[:beyond].cumsum()
         return np.flatnonzero(differing <= min(int(np.searchsorted(within, count)), beyond - 1))
 
     # ---- in a file ----
 
     @classmethod
-    def read(cls, path: Path, identity: str) -> tuple[VectorBlock, Packed] | None:
-        """The block in a file, mapped; None when there is none of this identity, or it is not whole."""
+    def read(cls, path: Path, identity: str) -> tuple[VectorBlock, VectorFileHeader] | None:
+        """Map the block in a file; return None if there is none of this identity, or it is incomplete."""
         import numpy as np
 
         try:
             with path.open("rb") as file:
-                known = msgspec.json.decode(file.read(_HEADER).rstrip(b"\0"), type=Packed)
+                known = msgspec.json.decode(file.read(_HEADER).rstrip(b"\0"), type=VectorFileHeader)
                 if known.identity != identity or os.fstat(file.fileno()).st_size != _size(known):
                     return None
                 whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -149,7 +145,9 @@ class VectorBlock:
         return cls(ids, scales, codes, sketch, mapped=True), known
 
 
-def write(path: Path, known: Packed, ids: Ids, scales: Floats, mean: Floats, codes: Iterator[Codes]) -> None:
+def write(
+    path: Path, known: VectorFileHeader, ids: Ids, scales: Floats, mean: Floats, codes: Iterator[Codes]
+) -> None:
     """Write a block to a file, whole or not at all; `codes` come in pieces of `AT_ONCE` rows."""
     scratch = path.with_name(f"{path.name}.part")
     sketched = _HEADER + ids.nbytes + mean.nbytes + scales.nbytes
@@ -174,7 +172,7 @@ def write(path: Path, known: Packed, ids: Ids, scales: Floats, mean: Floats, cod
 
 
 def _sketched(pieces: Iterator[Codes], scales: Floats, mean: Floats) -> tuple[Floats, npt.NDArray[np.uint64]]:
-    """How far rows lean to the mean, and their signs; the codes come in pieces."""
+    """Return how far rows lean to the mean, and their signs; the codes come in pieces."""
     import numpy as np
 
     leaning = np.empty(len(scales), dtype=np.float32)
@@ -188,7 +186,7 @@ def _sketched(pieces: Iterator[Codes], scales: Floats, mean: Floats) -> tuple[Fl
 
 
 def mean_of(codes: Codes, scales: Floats) -> Floats:
-    """The mean vector, of a sample where there are many."""
+    """Return the mean vector, of a sample if there are many."""
     import numpy as np
 
     if not len(codes):
@@ -199,7 +197,7 @@ def mean_of(codes: Codes, scales: Floats) -> Floats:
 
 
 def step_of(codes: Codes, scales: Floats, mean: Floats) -> float:
-    """What a sign stands for: the length of a centred vector's numbers, larger ones counting more."""
+    """Return the length that a sign represents: that of a centred vector's numbers, larger ones counting more."""
     import numpy as np
 
     sample = slice(None, None, max(1, len(codes) // 10_000))
@@ -211,7 +209,7 @@ def step_of(codes: Codes, scales: Floats, mean: Floats) -> float:
 
 
 def _signs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Which numbers of each row are above 0, as bits of whole words."""
+    """Return which numbers of each row are above 0, as bits of whole words."""
     import numpy as np
 
     packed = np.packbits(rows > 0, axis=1)
@@ -222,6 +220,6 @@ def _words(dimensions: int) -> int:
     return -(-dimensions // 64)
 
 
-def _size(known: Packed) -> int:
+def _size(known: VectorFileHeader) -> int:
     per_row = 8 + 4 + 8 * _words(known.dimensions) + 4 + known.dimensions
     return _HEADER + known.count * per_row + 4 * known.dimensions

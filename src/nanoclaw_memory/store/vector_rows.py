@@ -1,4 +1,4 @@
-"""Rows of vectors between questions: a block that never changes, and what came since; both catch up with the index."""
+"""Rows of vectors between questions: an immutable block and newer rows; both follow the index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nanoclaw_memory.store.passages import Passages
-from nanoclaw_memory.store.vector_block import AT_ONCE, Packed, VectorBlock, mean_of, step_of, write
+from nanoclaw_memory.store.vector_block import AT_ONCE, VectorBlock, VectorFileHeader, mean_of, step_of, write
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ ROOM = 1_024  # rows that can be added before all are copied
 
 
 class GrowingRows:
-    """Rows of an array that grows at its end; most additions copy nothing but the new rows."""
+    """Rows of an array that grows at its end; most additions copy only the new rows."""
 
     def __init__(self, room: npt.NDArray[Any], used: int | None = None) -> None:
         self._room = room
@@ -39,7 +39,7 @@ class GrowingRows:
         return int(self._room.nbytes)
 
     def and_also(self, more: npt.NDArray[Any]) -> GrowingRows:
-        """These rows and more; only the newest may be added to, for the others share its room."""
+        """Return these rows and more; only the newest object may be extended, since the others share its memory."""
         import numpy as np
 
         needed, room = self._used + len(more), self._room
@@ -51,10 +51,10 @@ class GrowingRows:
 
 
 class VectorRows:
-    """All vectors of one identity in one index as they were at one generation; threads may share them.
+    """All vectors of one identity in one index at one generation; threads may share them.
 
-    Most are in a block that never changes, of which some rows may be gone; what came since is beside it, up to
-    `EXACT_ROWS`. Row numbers count through both.
+    Most are in an immutable block, some rows of which may be removed; newer ones are beside it, up to `EXACT_ROWS`.
+    Row numbers count through both.
     """
 
     def __init__(
@@ -67,20 +67,20 @@ class VectorRows:
         self._held = held  # ids, scales and codes of the rows beside the block
         self._exact = exact
         self.block = block
-        self.alive = alive  # which rows of the block are still there; None for all
+        self.alive = alive  # which rows of the block still exist; None for all
         self._known_mean: Floats | None = None
         self._guard = threading.RLock()
         self.generation = self.last_vector = 0
-        self.file: Packed | None = None  # that the block is mapped from
+        self.file: VectorFileHeader | None = None  # the file from which the block is mapped
 
     @classmethod
     def of(cls, ids: Ids, scales: Floats, codes: Codes) -> VectorRows:
-        """These rows."""
+        """Return an object with these rows."""
         return cls((GrowingRows(ids), GrowingRows(scales), GrowingRows(codes)))
 
     @classmethod
     def none(cls, dimensions: int) -> VectorRows:
-        """No rows yet."""
+        """Return an object without rows."""
         import numpy as np
 
         codes = np.empty((0, dimensions), dtype=np.int8)
@@ -88,7 +88,7 @@ class VectorRows:
 
     @classmethod
     def read(cls, path: Path, identity: str, dimensions: int) -> VectorRows:
-        """The rows in a file, as they were when it was written."""
+        """Return the rows in a file, as they were when it was written."""
         made, found = cls.none(dimensions), VectorBlock.read(path, identity)
         if found is not None and found[1].dimensions == dimensions:
             made.block, made.file = found
@@ -101,35 +101,35 @@ class VectorRows:
 
     @property
     def in_block(self) -> int:
-        """How many row numbers are those of the block."""
+        """Return how many row numbers are those of the block."""
         return len(self.block.ids) if self.block else 0
 
     @property
     def beside(self) -> Ids:
-        """The ids beside the block."""
+        """Return the ids beside the block."""
         return self._held[0].rows
 
     @property
     def all_ids(self) -> Ids:
-        """The ids by row number, with those that are gone."""
+        """Return the ids by row number, including removed ones."""
         import numpy as np
 
         return self.beside if self.block is None else np.concatenate((self.block.ids, self.beside))
 
     @property
     def ids(self) -> Ids:
-        """The ids of all rows, in order."""
+        """Return the ids of all rows, in order."""
         return self.beside if self.block is None else self.all_ids[self.ordered()]
 
     @property
     def nbytes(self) -> int:
-        """What they take in memory, with what a question makes of them."""
+        """Return their size in memory, including what a question computes from them."""
         held = sum(one.nbytes for one in self._held) + self._held[2].rows.nbytes * 4
         return held + (self.block.nbytes if self.block else 0)
 
     @property
     def unpacked(self) -> int:
-        """How many rows a file of the block lacks or has too many; all while there is no file."""
+        """Return how many rows a file of the block lacks or has too many; all while there is no file."""
         if self.block is None or not self.block.mapped:
             return self.in_block + len(self.beside)
         gone = 0 if self.alive is None else len(self.alive) - int(self.alive.sum())
@@ -148,7 +148,7 @@ class VectorRows:
 
     @property
     def exact(self) -> Floats:
-        """The rows beside the block as numbers."""
+        """Return the rows beside the block as numbers."""
         import numpy as np
 
         with self._guard:
@@ -157,7 +157,7 @@ class VectorRows:
             return self._exact.rows
 
     def find(self, passages: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-        """The rows of passages, and which of these have one."""
+        """Return the rows of passages, and which of these have one."""
         import numpy as np
 
         rows, known = find_rows(self.beside, passages)
@@ -170,7 +170,7 @@ class VectorRows:
         return rows, known
 
     def codes_of(self, rows: Ids) -> tuple[Codes, Floats]:
-        """Codes and scales of rows."""
+        """Return codes and scales of rows."""
         import numpy as np
 
         _, scales, codes = (one.rows for one in self._held)
@@ -186,7 +186,7 @@ class VectorRows:
         return found, scaled
 
     def ordered(self) -> Ids:
-        """The row numbers in the order of their ids."""
+        """Return the row numbers in the order of their ids."""
         import numpy as np
 
         rows = np.arange(self.in_block + len(self.beside))
@@ -197,7 +197,7 @@ class VectorRows:
         return rows[np.argsort(self.all_ids[rows], kind="stable")]
 
     def caught_up(self, passages: Passages, identity: str) -> VectorRows:
-        """The rows as the index has them now: these if it has not changed, which costs next to nothing."""
+        """Return the rows as the index has them now: this object if it has not changed, which costs next to nothing."""
         import numpy as np
 
         now = passages.generation()
@@ -220,16 +220,16 @@ class VectorRows:
         return made
 
     def _or_file(self, passages: Passages, identity: str) -> VectorRows:
-        """These rows, or those of the file to which the index has left its vectors since."""
+        """Return these rows, or those of the file to which the index has moved its vectors since."""
         packed = passages.packed(identity)
         if not packed or (self.file and self.file.follows(packed)):
             return self
         found = VectorRows.read(passages.vector_file, identity, self.dimensions)
-        # Without the file that it should be, there is what the index has itself.
+        # If that file is missing, only the index's own vectors are left.
         return found if found.file and found.file.follows(packed) else VectorRows.none(self.dimensions)
 
     def _among(self, passages: Passages) -> VectorRows:
-        """The rows of the block whose passages there are."""
+        """Return the rows of the block whose passages exist."""
         import numpy as np
 
         made = VectorRows.none(self.dimensions)
@@ -239,7 +239,7 @@ class VectorRows:
         return made
 
     def _without_removed(self, passages: Passages) -> VectorRows | None:
-        """The rows of passages that are still there; None when that cannot be told."""
+        """Return the rows of existing passages; None if that is unknown."""
         import numpy as np
 
         gone = passages.removed_since(self.generation)
@@ -272,14 +272,14 @@ class VectorRows:
         return VectorRows(held, exact, self.block, self.alive)
 
     def _in_one_block(self) -> VectorRows:
-        """The same with all rows in a block of their own."""
+        """Return the same with all rows in one block."""
         made, order = VectorRows.none(self._held[2].rows.shape[1]), self.ordered()
         codes, scales = self.codes_of(order)
         made.block = VectorBlock.of(self.all_ids[order], scales, codes)
         return made
 
     def write(self, path: Path, identity: str, replaces: int) -> None:
-        """Write all rows to a file that will alone have them."""
+        """Write all rows to a file that alone will have them."""
         import numpy as np
 
         order = self.ordered()
@@ -288,7 +288,7 @@ class VectorRows:
         step = step_of(some, scaled, self.mean)
         write(
             path,
-            Packed(identity, len(order), self.dimensions, self.generation, 0, step, replaces),
+            VectorFileHeader(identity, len(order), self.dimensions, self.generation, 0, step, replaces),
             self.all_ids[order],
             scales[order],
             self.mean,
@@ -297,7 +297,7 @@ class VectorRows:
 
 
 def find_rows(ids: Ids, passages: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """Where passages are in a row of ids, and which of these are there."""
+    """Return where passages are in a row of ids, and which of these are there."""
     import numpy as np
 
     if not len(ids):
@@ -308,7 +308,7 @@ def find_rows(ids: Ids, passages: Ids) -> tuple[Ids, npt.NDArray[np.bool_]]:
 
 
 def _batches(rows: Iterator[tuple[int, int, float, bytes]]) -> Iterator[_Rows]:
-    """Rows as arrays; in pieces, for Python's objects take more than the numbers."""
+    """Yield rows as arrays; in pieces, because Python's objects take more memory than the numbers."""
     import numpy as np
 
     while batch := list(itertools.islice(rows, 4_096)):

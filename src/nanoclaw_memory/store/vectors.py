@@ -1,4 +1,4 @@
-"""Vectors between questions: exact search over small indexes, a sketch and exact rescoring over large."""
+"""Vector search: exact over small indexes, a sketch and exact rescoring over large ones; cached between questions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.store.passage_search import Selection
-from nanoclaw_memory.store.passages import Coded, Passages
+from nanoclaw_memory.store.passages import EncodedVector, Passages
 from nanoclaw_memory.store.vector_block import VectorBlock
 from nanoclaw_memory.store.vector_rows import EXACT_ROWS, VectorRows, find_rows
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
     from nanoclaw_memory.store.vector_block import Floats, Ids
 
-MOST_BYTES = 512 * 1024 * 1024  # of vectors kept in memory, unless the settings say otherwise
+MOST_BYTES = 512 * 1024 * 1024  # of vectors cached in memory, unless the settings say otherwise
 UNPACKED = 5_000  # rows that a file may be behind
-RESCORED = 2_000  # rows that are computed exactly after the sketch, at least
-SAMPLED = 500  # rows that the mean is taken of
-RESCORED_SHARE = 0.005  # and of all rows: the sketch errs by a share of them
+RESCORED = 2_000  # minimal number of rows that are computed exactly after the sketch
+SAMPLED = 500  # rows from which the mean is computed
+RESCORED_SHARE = 0.005  # the same as a share of all rows: the sketch errs by a share of them
 
 
-def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[Coded]:
-    """Vectors as they are stored: eight bits a number, with a scale of their own."""
+def coded(fingerprints: Sequence[bytes], vectors: Floats) -> list[EncodedVector]:
+    """Return vectors as they are stored: eight bits a number, each with a scale."""
     import numpy as np
 
     scales = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
     codes = np.rint(vectors / scales[:, None]).astype(np.int8)
     return [
-        Coded(print_, float(scale), row.tobytes())
+        EncodedVector(print_, float(scale), row.tobytes())
         for print_, scale, row in zip(fingerprints, scales, codes, strict=True)
     ]
 
 
 class VectorCache:
-    """Vectors in memory between questions, up to a bound in bytes; all threads of a process may share one."""
+    """A bounded cache of vectors in memory; all threads of a process may share one."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -49,28 +49,28 @@ class VectorCache:
 
     @property
     def nbytes(self) -> int:
-        """What is kept now."""
+        """Return the present size."""
         with self._guard:
             return sum(rows.nbytes for rows in self._kept.values())
 
     def rows(self, passages: Passages, identity: str, dimensions: int) -> VectorRows:
-        """The vectors of an identity in an index as it is now."""
+        """Return the vectors of an identity in an index as it is now."""
         key = passages.database.place, identity
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
-        with lock:  # one thread reads what is new, the others wait for it
+        with lock:  # one thread reads new rows, the others wait for it
             found = self._kept.get(key) or VectorRows.read(passages.vector_file, identity, dimensions)
             found = found.caught_up(passages, identity)
             self._keep(key, found)
         return found
 
     def pack(self, passages: Passages, identity: str, dimensions: int) -> None:
-        """Write the vectors to a file that is mapped from then on, where they are many and the file is behind."""
+        """Write the vectors to a mapped file if they are many and the file is outdated."""
         passages.database.index_vectors(passages.identities().get(identity, -1), dimensions)
         if passages.database.has_nearest:
             return
         if any(passages.packed(other) for other in passages.identities() if other != identity):
-            return  # the model before answers until this one's vectors are complete
+            return  # the previous model answers until this one's vectors are complete
         last, packed = passages.last_vector(), passages.packed(identity)
         rows = self.rows(passages, identity, dimensions)
         is_behind = rows.file is None or rows.file.generation != packed or rows.unpacked > UNPACKED
@@ -81,10 +81,10 @@ class VectorCache:
         found = VectorRows.read(passages.vector_file, identity, dimensions)
         self._keep((passages.database.place, identity), found)
         if not packed:
-            passages.database.scrub()  # what was in the database leaves half of it empty
+            passages.database.scrub()  # the moved rows leave half of the database empty
 
     def mend(self, passages: Passages, identity: str) -> bool:
-        """Whether the file that alone had the vectors of an identity is lost: then they have to be made anew."""
+        """Return whether the file that alone had the vectors of an identity is lost: they must be computed again."""
         packed = passages.packed(identity)
         found = VectorBlock.read(passages.vector_file, identity) if packed else None
         is_lost = bool(packed) and (found is None or not found[1].follows(packed))
@@ -92,8 +92,10 @@ class VectorCache:
             passages.lose_packed(identity)
         return is_lost
 
-    def known(self, passages: Passages, identity: str, fingerprints: Collection[bytes]) -> list[Coded]:
-        """The vectors of texts that the file has, by passages that have or had the same text."""
+    def known(
+        self, passages: Passages, identity: str, fingerprints: Collection[bytes]
+    ) -> list[EncodedVector]:
+        """Return the vectors of texts in the file, by passages that have or had the same text."""
         import numpy as np
 
         found = VectorBlock.read(passages.vector_file, identity) if passages.packed(identity) else None
@@ -103,7 +105,7 @@ class VectorCache:
         ids = np.array(sorted(owners), dtype=np.int64)
         rows, there = find_rows(block.ids, ids)
         coded = {
-            owners[int(number)]: Coded(
+            owners[int(number)]: EncodedVector(
                 owners[int(number)], float(block.scales[row]), block.codes[row].tobytes()
             )
             for number, row in zip(ids[there], rows[there], strict=True)
@@ -111,7 +113,7 @@ class VectorCache:
         return list(coded.values())
 
     def _keep(self, key: tuple[str, str], rows: VectorRows) -> None:
-        """Keep what was used last, as far as there is room."""
+        """Keep the most recently used, as far as there is room."""
         with self._guard:
             self._kept[key] = rows
             self._kept.move_to_end(key)
@@ -121,14 +123,14 @@ class VectorCache:
 
 
 def repack(passages: Passages, identity: str, rows: VectorRows, last: int) -> None:
-    """Write rows to the file, which alone has them from then on; `last` is the vector that was read last."""
+    """Move rows to the file, which alone has them from then on; `last` is the vector that was read last."""
     newest = int(rows.all_ids.max(initial=0))
     rows.write(passages.vector_file, identity, passages.packed(identity))
     passages.hand_over(identity, rows.generation, newest, last)
 
 
 def drop_removed(passages: Passages) -> None:
-    """Leave nothing in the file of passages that were removed."""
+    """Rewrite the file without passages that were removed."""
     for identity in passages.identities():
         if passages.packed(identity) and (found := VectorBlock.read(passages.vector_file, identity)):
             last = passages.last_vector()
@@ -138,7 +140,7 @@ def drop_removed(passages: Passages) -> None:
 
 
 class Matrix:
-    """All vectors of one identity in one index, searched."""
+    """All vectors of one identity in one index, searchable."""
 
     def __init__(
         self, passages: Passages, identity: str, dimensions: int, cache: VectorCache | None = None
@@ -161,14 +163,14 @@ class Matrix:
         return self._held.in_block + len(self._held.beside)
 
     def similarities(self, vector: Floats, rows: Ids) -> Floats:
-        """The cosine of these rows with the vector."""
+        """Return the cosine of these rows with the vector."""
         import numpy as np
 
         codes, scales = self._held.codes_of(rows)
         return _cosines(codes.astype(np.float32), vector) * scales
 
     def vector(self, passage: int) -> Floats | None:
-        """The vector of one passage; None when it has none."""
+        """Return the vector of one passage, or None."""
         import numpy as np
 
         rows = self._rows([passage])
@@ -179,14 +181,14 @@ class Matrix:
         return found
 
     def without(self, passages: Collection[int]) -> set[int]:
-        """Which of these passages have no vector yet."""
+        """Return which of these passages have no vector yet."""
         import numpy as np
 
         asked = np.fromiter(passages, dtype=np.int64)
         return set(asked[~self._held.find(asked)[1]].tolist())
 
     def nearest(self, vector: Floats, limit: int, chosen: Selection | None = None) -> list[tuple[int, float]]:
-        """Passage ids with their cosine, best first."""
+        """Return passage ids with their cosine, best first."""
         import numpy as np
 
         held, allowed = self._held, self._allowed(chosen)
@@ -203,7 +205,7 @@ class Matrix:
         return list(zip(ids[order].tolist(), scores[order].tolist(), strict=True))
 
     def cosines(self, vector: Floats, passages: Sequence[int]) -> dict[int, float]:
-        """The cosine of each of these passages that has a vector."""
+        """Return the cosine of each of these passages that has a vector."""
         import numpy as np
 
         asked = np.array(passages, dtype=np.int64)
@@ -214,11 +216,11 @@ class Matrix:
         return dict(zip(asked[known].tolist(), scores.tolist(), strict=True))
 
     def background(self, vector: Floats) -> float:
-        """The mean cosine of all rows."""
+        """Return the mean cosine of all rows."""
         return float(self._held.mean @ vector)  # the mean of cosines is the cosine with the mean
 
     def _allowed(self, chosen: Selection | None) -> npt.NDArray[np.bool_] | None:
-        """Which rows a selection lets in; None for all."""
+        """Return which rows a selection includes; None for all."""
         import numpy as np
 
         if chosen is None or not (chosen.within or chosen.without):
@@ -235,7 +237,7 @@ class Matrix:
         return allowed
 
     def _rows(self, passages: Sequence[int]) -> Ids:
-        """The rows of those passages that have one."""
+        """Return the rows of those passages that have one."""
         import numpy as np
 
         rows, known = self._held.find(np.array(passages, dtype=np.int64))
@@ -243,7 +245,7 @@ class Matrix:
 
 
 class StoredVectors:
-    """The same, where the database searches its vectors itself."""
+    """The same interface, if the database searches its vectors itself."""
 
     def __init__(self, passages: Passages, identity: str) -> None:
         self._passages = passages
@@ -254,29 +256,29 @@ class StoredVectors:
         return self._passages.last_id()
 
     def vector(self, passage: int) -> Floats | None:
-        """The vector of one passage; None when it has none."""
+        """Return the vector of one passage, or None."""
         rows = self._rows("SELECT scale, codes FROM vectors JOIN", [passage])
         return _decoded(rows)[0] if rows else None
 
     def without(self, passages: Collection[int]) -> set[int]:
-        """Which of these passages have no vector yet."""
+        """Return which of these passages have no vector yet."""
         return set(passages) - {
             number for (number,) in self._rows("SELECT passages.id FROM vectors JOIN", passages)
         }
 
     def nearest(self, vector: Floats, limit: int, chosen: Selection | None = None) -> list[tuple[int, float]]:
-        """Passage ids with their cosine, best first."""
+        """Return passage ids with their cosine, best first."""
         only = chosen or Selection()
         without = f"id NOT IN ({only.without})" if only.without else ""
         return self._database.nearest(self._owner, vector, limit, only.within, without, only.params)
 
     def cosines(self, vector: Floats, passages: Sequence[int]) -> dict[int, float]:
-        """The cosine of each of these passages that has a vector."""
+        """Return the cosine of each of these passages that has a vector."""
         of_ids, params = "id IN (SELECT value FROM json_each(:ids))", {"ids": json.dumps(list(passages))}
         return dict(self._database.nearest(self._owner, vector, len(passages), of_ids, "", params))
 
     def background(self, vector: Floats) -> float:
-        """The mean cosine of all rows, by some of them."""
+        """Return the mean cosine of all rows, estimated from some of them."""
         last = len(self)
         rows = self._rows("SELECT scale, codes FROM vectors JOIN", range(1, last + 1, last // SAMPLED + 1))
         return float(_decoded(rows).mean(axis=0) @ vector) if rows else 0.0
@@ -292,7 +294,7 @@ class StoredVectors:
 def searched(
     passages: Passages, identity: str, dimensions: int, cache: VectorCache
 ) -> Matrix | StoredVectors:
-    """The vectors of an identity as they are now, searched by the database or in this process."""
+    """Return the vectors of an identity as they are now, searched by the database or in this process."""
     if passages.database.has_nearest:
         return StoredVectors(passages, identity)
     matrix = Matrix(passages, identity, dimensions, cache)
@@ -309,7 +311,7 @@ def _decoded(rows: Sequence[Any]) -> Floats:
 
 
 def _best(scores: Floats, limit: int) -> npt.NDArray[np.int64]:
-    """Where the highest scores are, best first, equal ones in their order."""
+    """Return the positions of the highest scores, best first, equal ones in their order."""
     import numpy as np
 
     if len(scores) > limit:

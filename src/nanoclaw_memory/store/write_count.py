@@ -1,4 +1,4 @@
-"""The number of writes to each database, kept outside of it: a lost file, WAL or end of a WAL is noticed by it.
+"""The number of writes to each database, stored outside of it, so that a lost file or WAL is detected.
 
 A transaction raises the number in the database (`PRAGMA application_id`) and, once it is committed, the copy in the
 file `writes` of the home or group. A kill in between leaves the copy behind; only a loss leaves it ahead.
@@ -33,17 +33,17 @@ class WriteCount(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, database: Path) -> WriteCount:
-        """The counts of a database file in `data/` or `store/` of a home or group."""
+        """Return the counts of a database file in `data/` or `store/` of a home or group."""
         return cls(database.parent.parent / FILE, database.stem)
 
     @property
     def known(self) -> int:
-        """How many writes the database must contain."""
+        """Return how many writes the database must contain."""
         return self._read(self.name)
 
     @property
     def lost(self) -> int:
-        """How many writes it was found to have lost, and nobody has accepted yet."""
+        """Return how many writes were found lost, and not accepted by anybody yet."""
         return self._read(f"{self.name}-lost")
 
     def count(self, connection: Any) -> int:
@@ -66,7 +66,7 @@ class WriteCount(msgspec.Struct, frozen=True):
         self._write(f"{self.name}-lost", 0)
 
     def missing(self, connection: Any) -> int:
-        """How many writes the database does not contain, and must."""
+        """Return how many writes the database must contain and does not."""
         known = self.known  # read first: the other number may only grow
         return max(known - counted_in(connection), 0) if known else 0
 
@@ -77,7 +77,7 @@ class WriteCount(msgspec.Struct, frozen=True):
             self.set(counted_in(connection))
 
     def is_gone(self, database: Path) -> bool:
-        """Whether there was a database with something in it, and there is none."""
+        """Return whether a non-empty database existed and is missing now."""
         try:
             there = database.stat().st_size or Path(f"{database}-wal").exists()
         except OSError:
@@ -85,7 +85,7 @@ class WriteCount(msgspec.Struct, frozen=True):
         return not there and self.known > 0
 
     def require(self, database: Path, kind: str) -> None:
-        """A database that had something in it is not begun anew in silence."""
+        """Refuse to recreate a non-empty database silently."""
         if self.is_gone(database):
             told = f"{database.name} is gone, and {plural(self.known, 'write')} with it"
             raise CorruptDatabase(told, remedy(database, kind))
@@ -104,7 +104,7 @@ class WriteCount(msgspec.Struct, frozen=True):
         if self.path is None or line not in _LINES:
             return
         text = f"{line:<26} {number:012d}\n".encode("ascii")
-        with suppress(OSError):  # what was written is safe, and the next write counts it
+        with suppress(OSError):  # the write itself is safe, and the next one counts it
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
                 os.pwrite(handle, text, _LINES.index(line) * _WIDTH)
@@ -113,12 +113,14 @@ class WriteCount(msgspec.Struct, frozen=True):
 
 
 def counted_in(connection: Any) -> int:
-    """How many writes the database itself knows of."""
+    """Return how many writes the database itself has counted."""
     return int(connection.execute("PRAGMA application_id").fetchall()[0][0])
 
 
 def has_shared(folder: Path) -> bool:
-    """Whether shared chats have anything in a folder, be it a lost database: one look, for every question asks."""
+    """Return whether shared chats have anything in a folder, even a lost database; one check, since every question
+    asks.
+    """
     try:
         if any(name.startswith(SHARED) for name in os.listdir(folder)):  # noqa: PTH208 - only names
             return True
@@ -130,5 +132,5 @@ def has_shared(folder: Path) -> bool:
 
 
 def has_database(path: Path) -> bool:
-    """Whether there is a database, be it a lost one."""
+    """Return whether there is a database, even a lost one."""
     return path.exists() or WriteCount.of(path).is_gone(path)

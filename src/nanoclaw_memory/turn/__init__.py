@@ -1,1 +1,1 @@
-"""From a message through plugins to blocks: what matters before a model call, what is learnt after it."""
+"""The turn: plugins that make blocks before a model call, and learn from the exchange after it."""

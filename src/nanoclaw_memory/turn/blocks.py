@@ -1,4 +1,4 @@
-"""Render blocks as text, with a closing mark by which our own blocks are recognised and stripped."""
+"""Render blocks as text, with a closing mark by which our own blocks are recognised and removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nanoclaw_memory.rendering import CLOSING, LABEL, LABELS, digest, enclosed, 
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Block
 
-KEEPING = "KEEPING"  # what becomes of a wish not to be remembered
+KEEPING = "KEEPING"  # the label of the report on a request not to remember something
 GRAPH_MEMORY, RECALLED, CONTINUITY, STABILITY, GROWTH, POLICIES = LABELS
 
 MAX_LINES = 100
@@ -23,7 +23,7 @@ _LABEL = regex(rf"{LABEL}\Z")
 
 
 def sound_label(label: str, plugin: str) -> str:
-    """The label if it is valid, else one made from the plugin's name."""
+    """Return the label if it is valid, else one derived from the plugin's name."""
     if _LABEL.match(label):
         return label
     made = re.sub(r"[^A-Z0-9 _-]", " ", one_line(plugin).upper()).strip()[:40]
@@ -31,9 +31,9 @@ def sound_label(label: str, plugin: str) -> str:
 
 
 def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[Block | None, int]:
-    """A block of the first lines that fit the budget, and how many lines (or parts of them) were left out.
+    """Render the first lines that fit the budget as a block; return it and how many lines (or parts) were left out.
 
-    No line can end the block or begin another.
+    No line can end the block or begin another one.
     """
     given, left_out = _sound(label, lines)
     kept = given
@@ -47,12 +47,12 @@ def render(label: str, fence: str, lines: Iterable[str], budget: int) -> tuple[B
             cost = tokens.estimate(text)
         if cost <= budget:
             return Block(label, text, cost), left_out + len(given) - len(kept)
-        kept = kept[:-1]  # the block may cost a little more than the sum of its lines
+        kept = kept[:-1]  # a block may cost a little more than the sum of its lines
     return None, left_out + len(given)
 
 
 def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
-    """The lines that fit the limits of any block, and the number of lines (or parts of them) left out."""
+    """Return the lines that fit the limits of every block, and how many lines (or parts) were left out."""
     kept: list[str] = []
     left_out = 0
     left = MAX_CHARS
@@ -71,7 +71,7 @@ def _sound(label: str, lines: Iterable[str]) -> tuple[list[str], int]:
 
 
 def _fitting(lines: list[str], budget: int) -> list[str]:
-    """The first lines that fit."""
+    """Return the first lines that fit."""
     spent = 0
     for place, line in enumerate(lines):
         spent += tokens.estimate(line + "\n")
@@ -81,9 +81,9 @@ def _fitting(lines: list[str], budget: int) -> list[str]:
 
 
 def strip(text: str) -> str:
-    """Remove our own blocks from a text; what merely looks like one stays.
+    """Remove our own blocks from a text; text that only resembles one stays.
 
-    A block is ours when its closing mark contains the digest of the text before it.
+    A block is ours if its closing mark contains the digest of the text before it.
     """
     pieces: list[str] = []
     position = 0

@@ -1,4 +1,4 @@
-"""Find claims of memory in an answer, and check them and its values against what is on record."""
+"""Find claims about the past in an answer, and check them and its values against the record."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nanoclaw_memory.types import Exchange
 
 ENOUGH = 0.6  # share of a claim's words that one text must contain to be about it
 SUPPORT = 0.25  # share of its words that the nearest texts must contain together
-NEAREST = 5  # texts that may support a claim together
-FEW_WORDS = 3  # of a claim below which it says too little to be checked
+NEAREST = 5  # number of texts that may support a claim together
+FEW_WORDS = 3  # claims with fewer words are too short to be checked
 MOST_CLAIMS = 5
-# What attributes something to the person, to others or to the record.
+# Phrases that attribute something to the person, to others or to the record.
 _MEMORY = regex(
     r"\b(?:(?:according to|as per|in|from) (?:your|our|my) (?:notes?|records?|logs?|conversation|chat)|"
     r"i (?:remember|recall)|"
@@ -48,7 +48,7 @@ _PAST = regex(r"\b(?:we|you|i|wir|du|ich)\b", re.IGNORECASE)
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A statement of an answer that something was said or happened, and between which days if it says so."""
+    """A statement in an answer that something was said or happened, and between which days if it says so."""
 
     text: str
     words: tuple[str, ...]
@@ -57,13 +57,13 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def memories(answer: str) -> Iterator[Claim]:
-    """Claims to remember a statement of the user."""
+    """Yield claims to remember a statement of the user."""
     found = (Claim(text, words) for _, text, words in _matches(answer, _MEMORY) if len(words) >= FEW_WORDS)
     return itertools.islice(found, MOST_CLAIMS)
 
 
 def dated(answer: str, today: date) -> Iterator[Claim]:
-    """Claims that something was said or done on a certain day."""
+    """Yield claims that something was said or done on a certain day."""
     found = (
         Claim(text, words, *days)
         for match, text, words in _matches(answer, _WHEN)
@@ -73,7 +73,7 @@ def dated(answer: str, today: date) -> Iterator[Claim]:
 
 
 def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str, tuple[str, ...]]]:
-    """The sentences that match: the match, the sentence, and its content stems outside the match."""
+    """Yield each matching sentence: the match, the sentence, and its content stems outside the match."""
     for sentence in sentences(answer[:8_000]):
         match = pattern.search(sentence)
         rest = sentence[: match.start()] + " " + sentence[match.end() :] if match else ""
@@ -83,20 +83,20 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
 
 
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
-    """Whether the texts that are nearest to a claim contain enough of its words, all together."""
+    """Return whether the texts nearest to a claim together contain enough of its words."""
     spoken = language(claim.text)
     found = sorted((set(claim.words) & set(telling(text[:20_000], spoken)) for text in texts), key=len)
     return len(set().union(*found[-NEAREST:])) / len(claim.words) >= SUPPORT
 
 
-# ---- values that differ from the record ----
+# ---- values that contradict the record ----
 
 _NUMBER = regex(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
 _WORD, _NAME = regex(r"[^\W\d_]+"), regex(r"\b[A-ZÄÖÜ][\w-]+")
 
 
 def values(text: str) -> dict[str, set[str]]:
-    """The values in a text by what they are of: a date, a time, a weekday, a part of the day, a number of something."""
+    """Return the values in a text by their kind: date, time, weekday, part of the day, number of something."""
     found: dict[str, set[str]] = {}
     for match in _NUMBER.finditer(text):
         before, after = (_WORD.findall(part) for part in (text[: match.start()], text[match.end() :]))
@@ -117,7 +117,7 @@ def values(text: str) -> dict[str, set[str]]:
 
 
 def _counted(before: Sequence[str], after: Sequence[str]) -> str:
-    """What a number is of: the thing that follows it, else the word before it."""
+    """Return what a number counts: the noun after it, else the word before it."""
     for word in (*after[:1], *before[-1:]):
         if word.casefold() not in FUNCTION_WORDS:
             return stem(word.casefold(), "english")
@@ -125,7 +125,7 @@ def _counted(before: Sequence[str], after: Sequence[str]) -> str:
 
 
 def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str, str] | None:
-    """A value of a sentence, and the record that has another one of the same thing; what any record has is sound."""
+    """Return a value in a sentence and the record that contradicts it; a value that any record confirms is correct."""
     own = values(sentence)
     if not own:
         return None
@@ -153,7 +153,7 @@ def _names(text: str) -> set[str]:
 def contradicted(
     claim: Claim, exchanges: Sequence[Exchange], logs: Callable[[], Iterator[tuple[date, str]]]
 ) -> date | None:
-    """The day on record, if exchanges or logs have the claim only on other days; else None."""
+    """Return the recorded day if exchanges or logs have the claim only on other days, else None."""
     known: list[date] = []
     for one in exchanges:
         if _share(claim, f"{one.user_message}\n{one.agent_response}") >= ENOUGH:
@@ -161,7 +161,7 @@ def contradicted(
     known += [day for day, line in logs() if _share(claim, line) >= ENOUGH]
     if not known or claim.first is None or claim.last is None:
         return None
-    # One day of tolerance: what was done late in the evening is often reported as the next day's.
+    # One day of tolerance: what was done late in the evening is often dated the next day.
     slack = timedelta(days=1)
     if any(claim.first - slack <= day <= claim.last + slack for day in known):
         return None
@@ -170,7 +170,7 @@ def contradicted(
 
 
 def _share(claim: Claim, text: str) -> float:
-    there = set(telling(text[:20_000], language(claim.text)))  # a short line may not show its language
+    there = set(telling(text[:20_000], language(claim.text)))  # a short line may not reveal its language
     return sum(word in there for word in claim.words) / len(claim.words)
 
 

@@ -1,4 +1,4 @@
-"""What a turn plugin may use: scope, settings, stores, graph and search."""
+"""The context of a turn plugin: scope, settings, stores, graph and search."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ class PluginContext:
 
     @property
     def own_project(self) -> str | None:
-        """The project to whose exchanges a session keeps: its own, which may be none; None where all are one."""
+        """Return the project whose exchanges a session is limited to (it may be none); None if projects are not
+        separated.
+        """
         return self.scope.project if self.settings.projects.enabled else None
 
     @property
     def exchanges(self) -> Exchanges:
         return self._group.exchanges
 
-    def hear(self, exchange: Exchange) -> None:
-        """Compare what agents stored lately with what the person says."""
-        self._group.hear(exchange)
+    def confirm_said(self, exchange: Exchange) -> None:
+        """Compare entries that agents stored recently with the person's words."""
+        self._group.confirm_said(exchange)
 
     @property
     def turns(self) -> TurnTable:
@@ -61,18 +63,18 @@ class PluginContext:
 
     @property
     def retrieval(self) -> Retrieval:
-        """The search index over everything."""
+        """Return the search index over everything."""
         return self._group.retrieval
 
     @property
     def shared_retrieval(self) -> Retrieval | None:
-        """The index of what shared chats say, in a private scope."""
+        """Return the index of what shared chats said, for a private scope."""
         chats = self._group.shared_chats
         return chats.retrieval if chats is not None else None
 
     @property
     def exchange_search(self) -> ExchangeSearch:
-        """The search for exchanges."""
+        """Return the search for exchanges."""
         return self._group.exchange_search
 
     @property
@@ -80,26 +82,26 @@ class PluginContext:
         return self._group.graph
 
     def database(self, name: str) -> Database:
-        """One of the group's databases."""
+        """Return one of the group's databases."""
         return self._group.database(name)
 
     @property
     def plugin_thread(self) -> PluginThread:
-        """The thread in which plugins run; the sessions of a process share it, and its connections."""
+        """Return the thread in which plugins run; the sessions of a process share it and its connections."""
         return self._group.resources.plugin_thread
 
     def settings_of(self, plugin: str) -> Mapping[str, Any]:
-        """The settings of a third-party plugin."""
+        """Return the settings of a third-party plugin."""
         return self.settings.plugins.third_party.get(plugin, {})
 
     def new_turn(self) -> None:
-        """Forget what the last message recalled: memory may have changed since."""
+        """Discard what was recalled for the last message: memory may have changed since."""
         self.__dict__.pop("recaller", None)
         self._needs.clear()
 
     @cached_property
     def recaller(self) -> Recaller:
-        """What helps with a message, asked once for all plugins."""
+        """Return the recall that all plugins of a turn share."""
         from nanoclaw_memory.turn.recalled import Recaller
 
         return Recaller(self)
@@ -108,18 +110,18 @@ class PluginContext:
 
     @property
     def embedder(self) -> Chain | None:
-        """The embedder, where it costs nothing to start: a cold process does not load the local model."""
+        """Return the embedder, if it costs nothing to start: a cold process does not load the local model."""
         if self.settings.embeddings.provider == "local" and not self._group.resources.resident:
             return None
         return self._group.resources.embedder
 
     @property
     def judge(self) -> Judge | None:
-        """The judge, where it may be loaded: never before a message in a cold process."""
+        """Return the judge, if it may be loaded: never before a message in a cold process."""
         return self._group.resources.judge
 
     def need(self, message: str) -> float:
-        """How probable it is that a message needs memory, by its words: the judge says it, or what learnt from it."""
+        """Return how probable it is that a message needs memory, according to the judge or the scorer trained on it."""
         if message not in self._needs:
             self._needs[message] = self._need(message)
         return self._needs[message]
@@ -133,7 +135,7 @@ class PluginContext:
 
     @property
     def without_embedder(self) -> str:
-        """Why vectors take no part, in words."""
+        """Return why vectors take no part, as a sentence."""
         if self.settings.embeddings.provider == "none":
             return "vectors are off (embeddings.provider is none): answered from words"
         return "a cold process does not load the embedding model: answered from words"

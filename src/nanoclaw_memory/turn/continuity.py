@@ -1,4 +1,4 @@
-"""Continuity (order 10): inject what was said in earlier sessions and helps with a message."""
+"""Continuity (order 10): inject exchanges of earlier sessions that help with a message."""
 
 from __future__ import annotations
 
@@ -35,43 +35,43 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.turn.recalled import Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
-MOST_CHARS = 600  # of one side of an exchange
-MOST_PASTED = 240  # of the one sentence that is told of a paste
+MOST_CHARS = 600  # characters of one side of an exchange
+MOST_PASTED = 240  # characters of the one sentence quoted from a paste
 MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
-LATELY = timedelta(days=2)  # what was talked about then may be gone on with
+LATELY = timedelta(days=2)  # a topic this recent may be continued without being named
 SHOWN_ANCHORS = 3
-LAST = 12  # exchanges of a project among which the two that ended its last session are
+LAST = 12  # recent exchanges among which the last two worth repeating are looked for
 
 
 SHORT = 45  # characters of a message that says little without its answer
-NOTED = 2  # words of an answer that only takes note
+NOTED = 2  # words of an answer that only acknowledges
 MENTIONED, FEW_QUOTED = 'User mentioned: "', 4
 BOTH = frozenset(("User", "Agent"))
 FETCHED = ("import", "tool", "web")  # origins of messages that no person wrote to the agent
 LEFT_OUT = "(left out: it reads like an attempt to steer the agent)"
 PERHAPS_QUOTING = "perhaps quoting"
-PASTED = "Pasted"  # the side of what a user only quoted
+PASTED = "Pasted"  # the side of an exchange that the user only quoted
 
 
 class Recollection(msgspec.Struct, frozen=True):
-    """An exchange to be told, or one side of it."""
+    """An exchange to inject, or one side of it."""
 
     exchange: Exchange
     score: float
     sides: frozenset[str] = BOTH
-    mark: str = ""  # whether something newer is known on its subject
-    newer: Newer | None = None  # to be quoted, unless it is told itself
-    newer_id: int = 0  # its passage
-    passages: frozenset[int] = frozenset()  # its own
-    corrected: str = ""  # what the person said against the answer
-    overtaken_by: str = ""  # the words of the newer statement, whether or not they are quoted
-    question: str = ""  # what it says, without naming it, that something changed of
-    binds: bool = False  # it binds the person in what is asked for
+    mark: str = ""  # set if a newer statement on its subject is known
+    newer: Newer | None = None  # quoted unless its own passage is injected
+    newer_id: int = 0  # the id of that statement's passage
+    passages: frozenset[int] = frozenset()  # ids of the passages that were found
+    corrected: str = ""  # what the person corrected in the answer
+    overtaken_by: str = ""  # the text of the newer statement, quoted or not
+    question: str = ""  # the question before a message that reports a change without naming its subject
+    binds: bool = False  # it contains a constraint on what the message asks for
 
 
 class TellingLine(msgspec.Struct, frozen=True):
-    """A line of the block, why it was chosen, and the statement that overtakes it."""
+    """A line of the block, why it was chosen, and the statement that supersedes it."""
 
     text: str
     reason: str = ""
@@ -79,7 +79,7 @@ class TellingLine(msgspec.Struct, frozen=True):
 
 
 class Continuity(Plugin):
-    """Remembers across sessions, and keeps silent when nothing is called to mind."""
+    """Recall exchanges across sessions; inject nothing when none helps."""
 
     name = "continuity"
 
@@ -97,11 +97,11 @@ class Continuity(Plugin):
             recalled = self.context.recaller.recall(message, moment, gated=False)
         chosen = self._recollections(recalled)[: self.own.max_recollections]
         if not chosen:
-            if held := self._of_session(moment):
+            if held := self._fixated_topics(moment):
                 return _draft(held, 0, recalled)
             return Silence(recalled.silence, recalled.notes, recalled.nearly)
         wanted = set(terms_of(message))
-        chosen = [one for one in chosen if self._told(one, wanted)]
+        chosen = [one for one in chosen if self._rendered(one, wanted)]
         if not chosen:
             return Silence("the same was asked before, and nothing answered it", recalled.notes)
         lines, used = self._lines(chosen, wanted, moment, "helps with the message")
@@ -113,7 +113,7 @@ class Continuity(Plugin):
         return _draft(lines, used, recalled)
 
     def _recollections(self, recalled: Recalled) -> list[Recollection]:
-        """The exchanges whose sides are among the passages, each with those sides and its best score."""
+        """Group the recalled passages by exchange, each with the sides that were found and its best score."""
         sides: dict[int, list[Candidate]] = {}
         for one in recalled.chosen:
             if one.stored.source == "exchanges":
@@ -131,7 +131,7 @@ class Continuity(Plugin):
                         mark=marked.mark
                         if marked
                         else _answered_since(exchanges[number], own, recalled.chosen),
-                        newer=_newer(marked, recalled) if marked else None,
+                        newer=_newer_statement(marked, recalled) if marked else None,
                         newer_id=marked.newer_id if marked else 0,
                         passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
@@ -143,7 +143,7 @@ class Continuity(Plugin):
         return found
 
     def _correction_of(self, exchange: Exchange, told: Container[int]) -> str:
-        """What the next message surely corrected of an answer, unless it is told: a mistake is not recalled alone."""
+        """Return what the next message corrected in an answer, unless that message is injected too."""
         following = self.context.exchanges.following(exchange)
         if following is None or following.id in told:
             return ""
@@ -155,20 +155,20 @@ class Continuity(Plugin):
         return said(following).text if corrects else ""
 
     def _question_of(self, exchange: Exchange, told: Container[int]) -> str:
-        """What was asked before a message that says "raised it to 90", unless it is told itself."""
+        """Return the question before a message like "raised it to 90", unless that question is injected too."""
         before = self.context.exchanges.before(exchange) if goes_on(exchange.user_message) else None
         asked = said(before).text if before and before.id not in told else ""
         return "" if stated_in(asked) else asked
 
     def session_start(self, moment: Moment) -> Answer:
-        """How the last session in this project ended; after a compaction, what this one was about."""
+        """Inject how the last session in this project ended; after a compaction, what this session was about."""
         recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        ended = [one for one in recent if _tells(one)][-2:]
+        ended = [one for one in recent if _is_worth_repeating(one)][-2:]
         later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
         last = [
-            Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with what is newer, if anything
+            Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with the newer statement, if any
             for one in ended
         ]
         lines, used = self._lines(last, set(), moment, "said last")
@@ -177,38 +177,39 @@ class Continuity(Plugin):
     def _lines(
         self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str
     ) -> tuple[list[TellingLine], int]:
-        """The recollections within the budget, told oldest first, each line with its reason; and their number.
+        """Render the recollections that fit the budget, oldest first, each line with its reason; return their number
+        too.
 
-        Several lines of one conversation stand under what it was about; a single one says itself when it was said.
+        Several lines of one conversation follow a line with its topic and date; a single line contains its own date.
         """
         limit = min(self.own.context_budget, moment.budget)
         shares = (self.own.recent_share, self.own.mid_share)
-        kept = allot(chosen, moment.now, limit, lambda one: self._told(one, wanted), shares)
+        kept = allot(chosen, moment.now, limit, lambda one: self._rendered(one, wanted), shares)
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[TellingLine] = []
-        quoted: set[str] = set()  # newer statements whose words were given
-        near = self._near(kept)
+        quoted: set[str] = set()  # newer statements that were quoted already
+        near = self._neighbours(kept)
         given = frozenset[int]().union(*(one.passages for one in kept))
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
             talk = list(found)
             elsewhere = _elsewhere(talk[0].exchange, moment)
-            told = self._all_told(talk, wanted)
+            told = self._rendered_talk(talk, wanted)
             place = f"in project {elsewhere}" if elsewhere else ""
             if len(told) > 1:
-                text = _around(talk[0].exchange, near)
+                text = _text_around(talk[0].exchange, near)
                 topic = topics.phrase(text)
                 about = discussing(topic, text, day, moment.now.date(), elsewhere)
-                # Of a talk long ago its topic is worth a line only if the message is about it.
-                now = any(not one.mark for one in talk)  # else it names what held earlier
+                # The topic of an older conversation is worth a line only if the message is about it.
+                now = any(not one.mark for one in talk)  # otherwise the topic would name a state that is over
                 if (
                     about
                     and now
                     and (moment.now.date() - day <= LATELY or wanted.intersection(terms_of(topic)))
                 ):
                     lines.append(TellingLine(about))
-                    told = self._all_told(talk, wanted, topic)
-                    place = ""  # the line above says it
+                    told = self._rendered_talk(talk, wanted, topic)
+                    place = ""  # the topic line names the project
             for one, line in told:
                 marks = [
                     day.isoformat(),
@@ -228,27 +229,28 @@ class Continuity(Plugin):
     def _day(one: Recollection, moment: Moment) -> date:
         return moment_of(one.exchange.timestamp).astimezone(moment.now.tzinfo).date()
 
-    def _near(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
-        """The recollections and what was said about when they were."""
+    def _neighbours(self, kept: Sequence[Recollection]) -> dict[int, Exchange]:
+        """Return the recollected exchanges and their neighbours."""
         ids = {number for one in kept for number in _numbers_around(one.exchange.id)}
         return self.context.exchanges.get(sorted(ids))
 
-    def _all_told(
+    def _rendered_talk(
         self, talk: Sequence[Recollection], wanted: set[str], topic: str = ""
     ) -> list[tuple[Recollection, str]]:
-        return [(one, line) for one in talk for line in self._told(one, wanted, topic)]
+        return [(one, line) for one in talk for line in self._rendered(one, wanted, topic)]
 
     @staticmethod
-    def _told(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
-        """The sides that are recalled; a question is told with its answer, or not at all."""
+    def _rendered(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
+        """Render the recalled sides; a question is rendered with its answer or not at all."""
         message, agent = said(one.exchange, teaches=False), one.exchange.agent_response
         user = message.lines
         question = only_asks(user)
-        # A question, or a request of few words, says nothing without its answer.
+        # A question, or a request of few words, is useless without its answer.
         asked = question or user.rstrip().endswith("?") or (len(user) <= SHORT and len(agent.split()) > NOTED)
-        asked = asked and one.sides != {PASTED}  # what was asked about a paste is told for its own sake only
+        # a question about a paste does not make the paste worth repeating
+        asked = asked and one.sides != {PASTED}
         told = []
-        # "I'm a diabetic" says more than that diabetic was the topic.
+        # "I'm a diabetic" says more than a topic line with "diabetic".
         says_more = one.binds or not (topics.is_only(user, topic) or _repeats(user, wanted))
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
@@ -257,7 +259,7 @@ class Continuity(Plugin):
             told.append(
                 came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
             )
-        if PASTED in one.sides and (pasted := _telling(message.rest, wanted)):
+        if PASTED in one.sides and (pasted := _best_sentence(message.rest, wanted)):
             told.append(user_pasted(harmless(pasted)))
         if agent and ("Agent" in one.sides or asked) and not only_acknowledges(user, agent):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
@@ -266,7 +268,7 @@ class Continuity(Plugin):
         return told
 
     def _topics(self, moment: Moment, own: bool = False) -> list[topics.Topic]:
-        """The topics of this session; of a new one, unless only its `own` count, those of the last days."""
+        """Return the topics of this session, or for a new session those of the last days unless `own`."""
         since = stamp(moment.now - timedelta(days=2))
         scope = moment.scope
         if scope.session_id:
@@ -277,11 +279,11 @@ class Continuity(Plugin):
         return topics.track([(said(one).text, one.agent_response) for one in last])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
-        """The last exchanges in the scope's project, oldest first."""
+        """Return the last exchanges in the scope's project, oldest first."""
         return self.context.exchanges.recent(moment.scope.private, since, limit, self.context.own_project)
 
-    def _of_session(self, moment: Moment) -> list[TellingLine]:
-        """What the session itself should keep in view: a topic that it cannot leave."""
+    def _fixated_topics(self, moment: Moment) -> list[TellingLine]:
+        """Return what the session itself should keep in view: a topic that fills nearly every exchange."""
         fixated = [one.label for one in self._topics(moment, own=True) if one.state == "fixated"]
         if not fixated:
             return []
@@ -303,25 +305,25 @@ class Continuity(Plugin):
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
-        # Files too: a line of a page without a date is dated by the day on which it was first seen.
+        # Files too: a line of a page without a date gets the day on which it was first indexed.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
 
 
-def _tells(exchange: Exchange) -> bool:
-    """Whether an exchange is worth a line at the next start: more than thanks, or a question with its answer."""
+def _is_worth_repeating(exchange: Exchange) -> bool:
+    """Return whether an exchange is worth repeating: more than thanks, or a question that was answered."""
     message = said(exchange, teaches=False).lines
     return tells(message) or (only_asks(message) and bool(exchange.agent_response))
 
 
-def _telling(pasted: str, wanted: set[str]) -> str:
-    """The sentence of a pasted text that has most of the wanted words; nothing where none has any."""
+def _best_sentence(pasted: str, wanted: set[str]) -> str:
+    """Return the sentence of a pasted text with most of the wanted words; empty if none has any."""
     shared = {part: len(wanted.intersection(terms_of(part))) for part in sentences(pasted)}
     best = max(shared, key=lambda part: shared[part], default="")
     return excerpt(best, wanted, MOST_PASTED) if shared.get(best) else ""
 
 
 def _answered_since(asked: Exchange, own: Sequence[Candidate], chosen: Sequence[Candidate]) -> str:
-    """The mark of an answer that is only told with its question, where a later statement is about the same."""
+    """Return the mark for an answer recalled through its question, if a later statement is about the same."""
     words = set(terms_of(asked.user_message))
     if not asked.user_message.rstrip().endswith("?") or any(
         _side(one.stored.passage) == "Agent" for one in own
@@ -337,13 +339,13 @@ def _answered_since(asked: Exchange, own: Sequence[Candidate], chosen: Sequence[
 
 
 def _repeats(user: str, wanted: set[str]) -> bool:
-    """Whether what was said then is what is said now, or a question all of whose words are in it."""
+    """Return whether an earlier message equals the present one, or is a question made only of its words."""
     words = set(terms_of(user)) if wanted else set()
     return bool(words) and (words == wanted or (user.rstrip().endswith("?") and words <= wanted))
 
 
-def _newer(one: Candidate, recalled: Recalled) -> Newer | None:
-    """What is newer than a recollection, where this block may have to quote it: what was said may not fit."""
+def _newer_statement(one: Candidate, recalled: Recalled) -> Newer | None:
+    """Return the newer statement that this block must quote, because its own exchange may not fit."""
     said_too = one.newer is not None and one.newer.source == "exchanges"
     return newer_of(one.newer) if one.newer and said_too else recalled.later(one)
 
@@ -353,27 +355,27 @@ def _side(passage: Passage) -> str:
 
 
 def _draft(lines: Sequence[TellingLine], hits: int, recalled: Recalled | None = None) -> Draft:
-    """A draft of lines with their reasons."""
+    """Make a draft of lines with their reasons."""
     return Draft(
         blocks.CONTINUITY,
         tuple(line.text for line in lines),
         hits=hits,
         notes=recalled.notes if recalled else (),
         reasons=tuple(line.reason for line in lines),
-        statements=tuple(_stated(line.text) for line in lines),
+        statements=tuple(_quoted_statement(line.text) for line in lines),
         nearly=recalled.nearly if recalled else (),
         newer=tuple(line.newer for line in lines),
     )
 
 
-def _stated(line: str) -> str:
-    """What a line quotes of the user, where that is more than a few words, which may stand anywhere."""
+def _quoted_statement(line: str) -> str:
+    """Return the user's statement quoted in a line; empty if it is too short to be recognised elsewhere."""
     quoted = line.removeprefix(MENTIONED).partition('"')[0] if line.startswith(MENTIONED) else ""
     return quoted if len(quoted.split()) > FEW_QUOTED else line
 
 
 def _elsewhere(exchange: Exchange, moment: Moment) -> str:
-    """The project of an exchange, where it is another one than the scope's."""
+    """Return the project of an exchange if it differs from the scope's."""
     return exchange.project if exchange.project != moment.scope.project else ""
 
 
@@ -381,8 +383,8 @@ def _numbers_around(number: int) -> range:
     return range(max(number - 3, 1), number + 4)
 
 
-def _around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
-    """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
+def _text_around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
+    """Return the text around an exchange: the topic of a conversation is seldom in a single sentence."""
     around = (near[number] for number in _numbers_around(exchange.id) if number in near)
     same = (one for one in around if one.session_id == exchange.session_id)
     return "\n".join(f"{said(one).text[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
@@ -395,9 +397,9 @@ def allot(
     told: Callable[[Recollection], list[str]],
     shares: tuple[float, float],
 ) -> list[Recollection]:
-    """The recollections that fit: each tier of age has its share, the newest tier first, the best first in each.
+    """Choose the recollections that fit: each age tier has a share, newest tier first, best first within it.
 
-    What one tier leaves of its share goes to the next.
+    What a tier leaves of its share passes to the next one.
     """
     told_itself = frozenset[int]().union(*(one.passages for one in chosen))
 
@@ -421,7 +423,7 @@ def allot(
                 left -= cost
             else:
                 waiting.append(one)
-    for one in waiting:  # what older tiers did not use is there for what did not fit its own
+    for one in waiting:  # the rest goes to recollections that did not fit their own tier's share
         cost = price(one)
         if cost <= left:
             kept.append(one)
@@ -449,7 +451,7 @@ _NUMBERS = ("", "", *"two three four five six seven eight nine ten eleven twelve
 
 
 def when(day: date, today: date) -> str:
-    """A day relative to today: yesterday, last Tuesday, three weeks ago, in March 2025."""
+    """Describe a day relative to today: yesterday, last Tuesday, three weeks ago, in March 2025."""
     days = (today - day).days
     if days <= 0:
         return "earlier today"
@@ -468,8 +470,8 @@ def when(day: date, today: date) -> str:
 
 
 def discussing(topic: str, text: str, day: date, today: date, project: str = "") -> str:
-    """'You were discussing the payment API migration yesterday, in project keystone.'; empty without a topic."""
-    if not _is_a_thing(topic, text):
+    """Render 'You were discussing the payment API migration yesterday, in project keystone.'; empty without a topic."""
+    if not _names_a_topic(topic, text):
         return ""
     moment = when(day, today)
     where = f", in project {project}" if project else ""
@@ -477,18 +479,18 @@ def discussing(topic: str, text: str, day: date, today: date, project: str = "")
     return f"You were discussing {article}{topic} {moment}{where}."
 
 
-def _is_a_thing(topic: str, text: str) -> bool:
-    """Whether words that stood side by side are what was talked about: named with an article, as a name, or again."""
+def _names_a_topic(topic: str, text: str) -> bool:
+    """Return whether words that stood together name a topic: with an article, as a name, or repeatedly."""
     if not topic or any(_contains(f"{article} {topic}", text) for article in _ARTICLES):
         return bool(topic)
-    # The capital of a sentence's first word makes no name.
+    # The capital of a sentence's first word does not make it a name.
     inside = any(before[-1:].islower() or before.endswith(",") for before in text.split(f" {topic}")[:-1])
     is_name = topic[0].isupper() and inside
     return is_name or text.casefold().count(topic.casefold()) > 1
 
 
 def _contains(phrase: str, text: str) -> bool:
-    """Whether a text contains a phrase as whole words; cheaper than a pattern for every topic."""
+    """Return whether a text contains a phrase as whole words; cheaper than a pattern per topic."""
     wanted, folded = phrase.casefold(), text.casefold()
     start = folded.find(wanted)
     while start >= 0:
@@ -499,23 +501,23 @@ def _contains(phrase: str, text: str) -> bool:
     return False
 
 
-@bounded(256 * 1024)  # each recollection is told several times over
+@bounded(256 * 1024)  # each recollection is rendered several times
 def harmless(text: str) -> str:
-    """What others or the agent said, to be quoted; what reads like an attack is left out: a page may dictate it."""
-    from nanoclaw_memory.intake.suspicion import steering  # a cold hook has seldom anything to tell
+    """Return a quotable text of others or the agent, without what reads like an attack: a page may have dictated it."""
+    from nanoclaw_memory.intake.suspicion import steering  # imported here: a cold hook seldom quotes anything
 
     return LEFT_OUT if steering(text) else text
 
 
 def you_said(text: str) -> str:
-    """A quotation of the agent."""
+    """Quote the agent."""
     return f'You said: "{_quoted(text)}"'
 
 
 def user_mentioned(text: str, own: bool = True) -> str:
-    """A report of the user's words: "mentioned wanting …" where they said "I want …", else a quotation.
+    """Report the user's words: "mentioned wanting …" where they said "I want …", else as a quotation.
 
-    Of a message that is not surely their `own` words alone it says so: a paste has no form that always shows.
+    A message that may contain more than their `own` words is marked: not every paste can be recognised.
     """
     plain = visible_line(text)
     if not own:
@@ -528,12 +530,12 @@ def user_mentioned(text: str, own: bool = True) -> str:
 
 
 def came_from(origin: str, text: str) -> str:
-    """A quotation of a message that a program brought."""
+    """Quote a message that a program sent."""
     return f'Came from {origin}, not from the user: "{_quoted(text)}"'
 
 
 def user_pasted(text: str) -> str:
-    """A quotation of what the user only quoted."""
+    """Quote what the user only quoted."""
     return f'User pasted, not in their own words: "{_quoted(text)}"'
 
 

@@ -26,7 +26,7 @@ EACH_CONCEPT = 0.15
 OF_THE_ANSWER = ("self-talk", "plan as done", "long answer")
 SUSTAINED_LEVEL = 0.8
 SUSTAINED_FOR = timedelta(minutes=45)
-CARRIED = 0.5  # of an exchange's entropy that the next one begins with
+CARRIED = 0.5  # share of an exchange's entropy that carries over to the next
 LEAST_CARRIED = 0.1
 BRIEF = 80
 LONG = 1_500
@@ -70,11 +70,11 @@ _DONE = regex(
 def measure(
     user: str, agent: str = "", known: Collection[str] | None = None, least: float = 0.0
 ) -> dict[str, float]:
-    """The parts of an exchange's entropy that are not zero.
+    """Return the parts of an exchange's entropy that are not zero.
 
     `known` are the concepts of the session so far; None when it has only begun and everything is new. What the user
-    quotes or pastes says nothing about the conversation. Corrections, which take longest to find, are looked for only
-    where they could bring the sum to `least`.
+    quotes or pastes is ignored. Corrections, the slowest part, are only looked for if they could raise the sum to
+    `least`.
     """
     parts: dict[str, float] = {}
     brief = len(user) <= BRIEF
@@ -100,25 +100,25 @@ def measure(
 
 
 def carried(measures: Sequence[Measure]) -> dict[str, float]:
-    """What is left of the unrest before: half of it, until it is too little to count."""
+    """Return half of the previous entropy, until it is too little to count."""
     left = round(CARRIED * measures[-1].entropy, 2) if measures else 0.0
     return {"before": left} if left >= LEAST_CARRIED else {}
 
 
 def total(parts: Mapping[str, float]) -> float:
-    """The sum of the parts; it may pass 1."""
+    """Return the sum of the parts; it may exceed 1."""
     return round(sum(parts.values()), 2)
 
 
 def label(entropy: float) -> str:
-    """stable, active, elevated or critical."""
+    """Return stable, active, elevated or critical."""
     if entropy < 0.4:
         return "stable"
     return "active" if entropy < 0.8 else "elevated" if entropy < 1.0 else "critical"
 
 
 def trend(measures: Sequence[Measure], now: float) -> str:
-    """rising, falling or steady: the last three against the three before."""
+    """Return rising, falling or steady: the last three measures against the three before."""
     values = [one.entropy for one in measures] + [now]
     if len(values) < 4:
         return "steady"
@@ -128,7 +128,7 @@ def trend(measures: Sequence[Measure], now: float) -> str:
 
 
 def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
-    """How long entropy has been high without a break; None if not long enough to report."""
+    """Return how long entropy has been high without a break; None if not long enough to report."""
     since: datetime | None = None
     for one in reversed(measures):
         if one.entropy < SUSTAINED_LEVEL:
@@ -139,12 +139,12 @@ def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
 
 
 def concepts(text: str) -> set[str]:
-    """Names and technical terms, folded."""
+    """Return names and technical terms, case-folded."""
     return {found.casefold() for found in _CONCEPT.findall(text[:8_000])}
 
 
 def plan_as_done(user: str, agent: str) -> str:
-    """The words with which an answer treats a plan of the user as done; empty if it does not."""
+    """Return the words with which an answer treats a plan of the user as done; empty if it does not."""
     planned = {word for plan in _PLAN.finditer(user) for word in content_words(plan["what"])}
     if not planned or not agent:
         return ""

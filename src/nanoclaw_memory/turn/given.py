@@ -1,4 +1,4 @@
-"""What a session was given already, at its start and in its turns: it is not given a second time, unless it changed."""
+"""What a session has received already, at its start or in a turn: it is injected again only if it has changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.turn.plugin import Draft
 
-# Marks and ages change while the statement stays the same. Dates stay: they may be what is stated.
+# Marks and ages change while the statement stays the same. Dates are kept: they may be the statement.
 _MARK = regex(
     r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]"
     r'|\s*[;·] (?:earlier|superseded)(?:, (?:see|by) .*? of \d{4}-\d\d-\d\d(?:: ".*?")?)?(?=[)\]·])'
@@ -24,44 +24,44 @@ _BULLET = regex(r"^(?:[-*+•>#]+\s+)+")
 ALREADY = "this session was given it already"
 ELSEWHERE = "another line of this turn says it"
 NEWER = "this session was given what is newer"
-_OPENING = ("", *" \"'“„«(*_[`")  # what may stand before a statement
+_OPENING = ("", *" \"'“„«(*_[`")  # characters that may precede a statement
 _CLOSING = ".,;:!?)]\"'”»*_`"
 
 
 class Given:
-    """The start of a session, what its turns were told last of each subject, as fingerprints, and this turn's lines."""
+    """What a session received: its start, the last lines on each subject as fingerprints, and this turn's lines."""
 
     def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
         self._start = " ".join(map(comparable, starts))
         self._lines = {subject: set(stated.split()) for subject, stated in (lines or {}).items()}
-        self._told: set[str] = set()  # subjects of this turn
-        self._holding = ""  # what blocks of this turn say, unless they say it as something earlier
-        self._statements: set[str] = set()  # what they say, whatever of it holds
-        self._newer: set[str] = set()  # what overtakes something that the turn tells
+        self._subjects: set[str] = set()  # subjects of this turn
+        self._current = ""  # current statements in this turn's blocks
+        self._statements: set[str] = set()  # all statements in this turn's blocks, current or not
+        self._newer: set[str] = set()  # statements that supersede one injected in this turn
 
     @property
     def new(self) -> dict[str, str]:
-        """What this turn was told of each subject."""
-        return {subject: " ".join(sorted(self._lines[subject])) for subject in self._told}
+        """Return the lines of this turn by subject."""
+        return {subject: " ".join(sorted(self._lines[subject])) for subject in self._subjects}
 
     def where(self, line: FreshLine) -> str:
-        """Where the session was told this already; empty where it was not.
+        """Return where the session received this line; empty if it did not.
 
-        What overtakes something that this turn tells is told with it, wherever the session has it.
+        A statement that supersedes one of this turn is injected with it, even if the session has it.
         """
-        if line.statement in self._statements or _contains(self._holding, line.statement):
+        if line.statement in self._statements or _contains(self._current, line.statement):
             return ELSEWHERE
-        return ALREADY if line.statement not in self._newer and self._has(line) else ""
+        return ALREADY if line.statement not in self._newer and self._was_received(line) else ""
 
-    def _has(self, line: FreshLine) -> bool:
-        """Whether this is among the last that the session was told of its subject, in a turn or in its start."""
+    def _was_received(self, line: FreshLine) -> bool:
+        """Return whether a turn or the start contained this line as the last one on its subject."""
         told = self._lines.get(line.subject)
         return line.stated in told if told else _contains(self._start, line.statement)
 
     def overtake(self, lines: Sequence[FreshLine]) -> list[FreshLine]:
-        """The lines, each that is left out marked so: with what the session has, the older that it overtakes goes too.
+        """Mark lines whose newer statement the session already has: neither is injected again.
 
-        Unless both are among the lines: then both are told. So is what overtakes a line that is told.
+        If both statements are among the lines, both are injected, as is one that supersedes an injected line.
         """
         here = {line.statement for line in lines} | self._statements
         gone = [line for line in lines if line.newer not in here and _contains(self._start, line.newer)]
@@ -72,20 +72,20 @@ class Given:
         return lines
 
     def add(self, shown: Sequence[FreshLine], repeated: Sequence[FreshLine]) -> None:
-        """Note what the session is given now; of its subjects only what still holds, which `repeated` lines do.
+        """Record what the session receives now; of each subject only current lines stay, including `repeated` ones.
 
-        What a block of this turn says, a later one need not say again.
+        A later block need not repeat what a block of this turn says.
         """
         holds = (line.compared for line in shown if not _MARK.search(line.text))
-        self._holding = " ".join((self._holding, *holds))
+        self._current = " ".join((self._current, *holds))
         self._statements.update(line.statement for line in shown)
         for line in shown:
-            if line.subject not in self._told:
+            if line.subject not in self._subjects:
                 self._lines[line.subject] = set()
-                self._told.add(line.subject)
+                self._subjects.add(line.subject)
             self._lines[line.subject].add(line.stated)
         for line in repeated:
-            if line.subject in self._told:
+            if line.subject in self._subjects:
                 self._lines[line.subject].add(line.stated)
 
 
@@ -94,39 +94,39 @@ class FreshLine(msgspec.Struct, frozen=True):
 
     text: str
     reason: str
-    compared: str  # without its mark and age
-    statement: str  # what is looked for in the session's start
-    newer: str = ""  # the statement that overtakes it
-    known: str = ""  # why it is not given
+    compared: str  # the text without mark and age
+    statement: str  # the text to look for in the session's start
+    newer: str = ""  # the statement that supersedes it
+    known: str = ""  # why it is not injected
 
     @property
     def stated(self) -> str:
-        """A fingerprint of what the line says."""
+        """Return a fingerprint of the line's content."""
         return fingerprint(self.compared)[:32]
 
     @property
     def subject(self) -> str:
-        """A fingerprint of what a line "X = Y" is about, so that a value that came back is told again."""
+        """Return a fingerprint of X in a line "X = Y", so that a value that changed back is injected again."""
         return fingerprint(self.compared.partition(" = ")[0])[:32]
 
 
 def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[FreshLine]]:
-    """The lines of a draft to be given, and those that the session has already.
+    """Split the lines of a draft into new ones and those that the session already has.
 
-    A line that only introduces others comes with the first of them that is new; what closes a block comes when the
-    block has anything new and the line itself is new.
+    An introductory line is kept with the first new line after it; a closing line is kept if it is new and the
+    block contains anything new.
     """
     kept: list[FreshLine] = []
     repeated: list[FreshLine] = []
     waiting: list[FreshLine] = []
-    answered = False  # whether a line came since the last introduction
+    answered = False  # whether a line followed the last introduction
     for line in given.overtake(_lines_of(draft)):
         if draft.reasons and not line.reason:
             waiting = [line] if answered else [*waiting, line]
             answered = False
             continue
         answered = True
-        known = line.known or given.where(line) or (ELSEWHERE if _said_in(kept, line) else "")
+        known = line.known or given.where(line) or (ELSEWHERE if _states_same(kept, line) else "")
         if known:
             repeated.append(replace(line, known=known))
             continue
@@ -153,21 +153,22 @@ def _lines_of(draft: Draft) -> list[FreshLine]:
     ]
 
 
-def _said_in(kept: Iterable[FreshLine], line: FreshLine) -> bool:
-    """Whether one of these lines states the same, whatever its source."""
+def _states_same(kept: Iterable[FreshLine], line: FreshLine) -> bool:
+    """Return whether one of these lines makes the same statement, whatever its source."""
     return any(one.statement == line.statement or one.compared == line.compared for one in kept)
 
 
 def comparable(text: str) -> str:
-    """A text as it is compared: without bullets, marks, ages, line breaks and the case of its letters."""
+    """Normalise a text for comparison: no bullets, marks, ages, line breaks or case."""
     plain = " ".join(_BULLET.sub("", line.strip()) for line in text.splitlines())
     return one_line(_AGE.sub("~", _MARK.sub("", plain.casefold()))).strip("… ")
 
 
 def _contains(text: str, statement: str) -> bool:
-    """Whether a text contains a statement as whole words: "port = 300" is not in "port = 3000", nor in "port = 300.5".
+    """Return whether a text contains a statement as whole words: "port = 300" is not in "port = 3000" nor "port =
+    300.5".
 
-    One word alone is in any text.
+    A single word is too common to count.
     """
     start = text.find(statement) if " " in statement else -1
     while start >= 0:

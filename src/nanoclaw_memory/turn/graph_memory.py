@@ -16,11 +16,11 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import GraphHit
 
 MAX_LINE = 400
-MATCHED = (1, 2)  # phases of the search that found a named entity
+MATCHED = (1, 2)  # search phases that match a named entity
 
 
 class GraphMemory(Plugin):
-    """Looks up the entities of a message; injects only when one was matched."""
+    """Look up the entities of a message; inject facts only if one was matched."""
 
     name = "graph-memory"
 
@@ -33,7 +33,7 @@ class GraphMemory(Plugin):
     def before_turn(self, message: str, moment: Moment) -> Answer:
         recaller = self.context.recaller
         recaller.facts_told = frozenset()
-        # The project and the settings decide what is told, and how.
+        # The answer depends on the project and the settings.
         asked = (" ".join(message.split()), moment.scope.project, self.own, self.context.settings.user)
         question = fingerprint(repr(asked))
         facts = self.context.database("facts")
@@ -42,7 +42,7 @@ class GraphMemory(Plugin):
         if kept is not None and all_current(facts, kept.facts, kept.relations):
             if not kept.lines:
                 return Silence("no entity of the graph is named")
-            recaller.facts_told = _told(kept)
+            recaller.facts_told = _injected_facts(kept)
             return Draft(
                 blocks.GRAPH_MEMORY,
                 tuple(kept.lines),
@@ -54,7 +54,7 @@ class GraphMemory(Plugin):
                 ),
             )
         answer = self.context.graph.search(message, self.own.max_results, named_only=True)
-        seen = self._with_index(seen)  # as the search left it
+        seen = self._with_index(seen)  # the search may have refreshed the index
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
             tuple(f"• {_line(hit)}" for hit in hits),
@@ -67,7 +67,7 @@ class GraphMemory(Plugin):
         )
         if not hits:
             return Silence("no entity of the graph is named", nearly=nearly)
-        recaller.facts_told = _told(found)
+        recaller.facts_told = _injected_facts(found)
         notes = tuple(f"{name} may mean several entities" for name in answer.ambiguous)
 
         def learn() -> None:
@@ -86,7 +86,7 @@ class GraphMemory(Plugin):
         )
 
     def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
-        """At most maxResults hits and the facts linked to them; none when no entity was matched."""
+        """Return at most maxResults hits and the facts linked to them; none when no entity was matched."""
         if not any(hit.phase in MATCHED for hit in hits):
             return []
         direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]
@@ -94,7 +94,7 @@ class GraphMemory(Plugin):
         return direct[: self.own.max_results] + linked[: self.own.co_occurrence_limit]
 
     def _with_index(self, seen: str) -> str:
-        """A state of the graph with that of the index: what was said since may mark a fact."""
+        """Return a cache state for graph and index together: a newer statement in the index may mark a fact."""
         return f"{seen} {self.context.retrieval.generation()}"
 
     def _cached(self, question: str, seen: str, moment: Moment) -> CachedAnswer | None:
@@ -115,11 +115,11 @@ class GraphMemory(Plugin):
 
 
 def _statements(lines: Sequence[str]) -> tuple[str, ...]:
-    """What lines state, without since when."""
+    """Return the statements of lines, without their dates."""
     return tuple(line.partition(" (since ")[0] for line in lines)
 
 
-def _told(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
+def _injected_facts(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
     facts = {("fact", number) for number in answer.facts}
     return frozenset(facts | {("relation", number) for number in answer.relations})
 

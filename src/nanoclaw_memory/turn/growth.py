@@ -1,4 +1,4 @@
-"""Growth (order 20): learns lessons from corrections, injects them when needed, and measures what they do."""
+"""Growth (order 20): learn lessons from corrections, inject them when needed, and measure their effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FENCE = "(learnt from earlier corrections; what the user says now comes first)"
 
 
 class Growth(Plugin):
-    """Turns what a person had to correct into reminders."""
+    """Turn a person's corrections into reminders."""
 
     name = "growth-vectors"
 
@@ -32,14 +32,14 @@ class Growth(Plugin):
         self.context = context
         self.own = context.settings.plugins.entries.growth_vectors
         self.order = self.own.order
-        # What a lesson says, continuity need not quote: it is asked after.
+        # Growth is asked first, so that continuity need not quote what a lesson contains.
         self.asked_at = min(self.order, context.settings.plugins.entries.continuity.order - 0.5)
         self.timeout_ms = self.own.timeout_ms
 
     # ---- before the answer ----
 
     def session_start(self, moment: Moment) -> Answer:
-        """The lessons about answering in general: once a session, not with every message."""
+        """Inject the lessons about answering in general: once per session, not with every message."""
         active = self.context.lessons.all(("active",), moment.scope.private)
         general = [one for one in active if one.general]
         if not general:
@@ -82,7 +82,7 @@ class Growth(Plugin):
         )
 
     def _marks(self, lessons: Sequence[Lesson], fresh: bool = False) -> dict[int, tuple[str, Newer]]:
-        """Which lessons a later statement overtakes: the mark, and that statement."""
+        """Return the lessons that a later statement supersedes, with the mark and that statement."""
         ids = [one.id for one in lessons]
         return self.context.retrieval.overtaken("lessons", ids, fresh) if ids else {}
 
@@ -93,7 +93,7 @@ class Growth(Plugin):
         self.context.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
 
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
-        """How near each lesson is, what counts as near, and why vectors take no part where they do not."""
+        """Return each lesson's similarity, the thresholds, and why vectors take no part, if they do not."""
         if self.context.embedder is None:
             return {}, matching.reach(None, Calibration()), self.context.without_embedder
         cosines, pool = self.context.retrieval.cosines(
@@ -108,11 +108,11 @@ class Growth(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         learner = Learner(self.context.lessons, self.context.exchanges, self.context.judge)
         taught = learner.read(exchange)
-        self._settle(exchange, taught)
+        self._record_outcomes(exchange, taught)
         learner.learn(exchange, taught)
 
-    def _settle(self, exchange: Exchange, taught: Teaching | None) -> None:
-        """This message is what came of earlier injections: corrected again, or praised for what the answer shows."""
+    def _record_outcomes(self, exchange: Exchange, taught: Teaching | None) -> None:
+        """Record the outcome of earlier injections: this message corrects again, or praises what the answer shows."""
         waiting = self.context.lessons.awaiting(exchange.session_id)
         due = [one for one in waiting if not self._is_for(one, exchange, waiting)]
         answered = self.context.exchanges.before(exchange) if due else None
@@ -124,27 +124,27 @@ class Growth(Plugin):
             if lesson is not None and taught is not None and not taught.states and _about(lesson, taught):
                 helped = False
             elif praised and lesson is not None and answered is not None:
-                helped = _shown(lesson, outcome, answered) or None
+                helped = _follows(lesson, outcome, answered) or None
             feedback = {True: "good", False: "bad", None: "neutral"}[helped]
             self.context.lessons.settle(outcome.id, feedback, after, helped)
             update_effectiveness(self.context.lessons, outcome.lesson_id, exchange.timestamp)
 
     @staticmethod
     def _is_for(outcome: Outcome, exchange: Exchange, waiting: Sequence[Outcome]) -> bool:
-        """Whether an injection was made for this very message, whose effect is not known yet."""
+        """Return whether an injection was made for this message and has no outcome yet."""
         latest = max(one.injected_at for one in waiting)
         return outcome.injected_at == latest and _same_question(outcome, exchange)
 
 
 def _current(lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]]) -> list[Lesson]:
-    """The lessons that nothing supersedes."""
+    """Return the lessons that nothing supersedes."""
     return [one for one in lessons if one.id not in marks or marks[one.id][0] != SUPERSEDED]
 
 
 def _lines(
     lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]], zone: tzinfo | None
 ) -> tuple[str, ...]:
-    """Each lesson with its day; one that something was said about since, with what was said."""
+    """Render each lesson with its day, and with the later statement on its subject if there is one."""
     lines = []
     for one in lessons:
         mark, newer = marks.get(one.id, ("", None))
@@ -154,7 +154,7 @@ def _lines(
 
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:
-    """Whether a correction is about the thing that a lesson had reminded of."""
+    """Return whether a correction is about the subject of which a lesson had reminded."""
     one, other = (set(matching.telling(text)) for text in (lesson.lesson, taught.words))
     return len(one & other) * 2 >= min(len(one), len(other)) > 0
 
@@ -164,8 +164,8 @@ def _same_question(outcome: Outcome, exchange: Exchange) -> bool:
     return asked == said
 
 
-def _shown(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
-    """Whether an answer contains what a lesson says and the question did not."""
+def _follows(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
+    """Return whether an answer contains the content of a lesson and the question did not."""
     if not _same_question(outcome, answered):
         return False
     spoken = language(answered.agent_response, lesson.lesson)

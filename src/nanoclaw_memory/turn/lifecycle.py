@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from nanoclaw_memory.intake.intake import Admitted
     from nanoclaw_memory.types import Scope, Transcript
 
-MAX_SIDE = 40_000  # characters of one side of an exchange that are kept
+MAX_SIDE = 40_000  # maximal characters of one side of an exchange
 MAX_SESSION = 200
 MAX_TOOL_CALLS = 200
-MAX_TURNS = 2_000  # turns of a transcript that plugins get
-BLOCKS = "blocks"  # the part of a session's start that plugins give
-# What the agent is told of a wish about memory, and can tell the person.
+MAX_TURNS = 2_000  # turns of a transcript that plugins receive
+BLOCKS = "blocks"  # the part of a session's start that plugins contribute
+# What the agent learns about a request concerning memory, and can pass on to the person.
 NOT_KEPT = (
     "The person asked not to keep this: memory does not archive this exchange, and you do not store it either. "
     'What was said before it stays until the person removes it: ncm forget "its words"'
@@ -42,12 +42,12 @@ NOT_FORGOTTEN = (
     'ncm forget "its words" shows what would go, asks, and removes it for good'
 )
 NOTE_TOKENS = 120
-_TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # no texts of memory
+_TELEMETRY = ("plugin", "hits", "tokens", "ms", "reason")  # these contain no texts of memory
 Part = TypeVar("Part", Boot, Turn)
 
 
 class TurnLifecycle:
-    """Runs the plugins around every model call of one scope."""
+    """Run the plugins around every model call of one scope."""
 
     def __init__(self, context: PluginContext, conversations: Conversations, telemetry: Telemetry) -> None:
         self.context = context
@@ -63,18 +63,18 @@ class TurnLifecycle:
     def pipeline(self) -> Pipeline:
         plugins, refused = loading.load(self.context)
         own = self.context.settings.plugins
-        given, thread = self._given, self.context.plugin_thread
+        given, thread = self._received, self.context.plugin_thread
         return Pipeline(plugins, own.budget, own.timeout_ms, self._record, refused, given, thread)
 
     def before_turn(self, message: str, explain: bool = False, repeat: bool = False) -> Turn:
-        """The blocks for a message; never fails because a plugin did. To `explain` records nothing."""
+        """Return the blocks for a message; a failing plugin never fails the turn. `explain` records nothing."""
         admitted = self._unforgotten(message)
-        if admitted.withheld:  # plugins store what they are given
+        if admitted.withheld:  # plugins may store the message they receive
             return Turn((), (PluginNote("intake", admitted.text),))
         self.context.new_turn()
         scope, now = self.context.scope, self.context.clock.now()
         said = blocks.strip(message)
-        unkept = is_unkept(said)  # then the turn is a dry one: it leaves no trace of the message
+        unkept = is_unkept(said)  # the turn is a dry run then: it leaves no trace of the message
         forget = asks_to_forget(said)
         told = NOT_KEPT if unkept else NOT_FORGOTTEN if forget else ""
         note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
@@ -87,7 +87,9 @@ class TurnLifecycle:
     # ---- the start of a session ----
 
     def session_start(self, cleared: bool = False, beside: Callable[[], str] = str) -> Turn:
-        """The blocks for the start of a session, or for its continuation after a compaction, beside its boot."""
+        """Return the blocks for a session's start, or for its continuation after a compaction, beside the boot
+        context.
+        """
         if cleared:
             self._attempt(lambda: self.context.turns.drop_given(self.context.scope.session_id, start=False))
         scope, now = self.context.scope, self.context.clock.now()
@@ -101,7 +103,7 @@ class TurnLifecycle:
         return turn
 
     def boot(self, part: str, render: Callable[[], Boot]) -> Boot:
-        """The boot context of a session, the same whenever it is asked for; its tokens are recorded."""
+        """Return the boot context of a session, the same whenever it is asked for; record its tokens."""
         boot, _ = self._frozen(part, render, Boot)
         read = tuple(InjectedLine(one.path, "read at every start") for one in boot.files if one.chars)
         injection = Injection("boot", len(read), boot.tokens, 0.0, lines=read, event="start")
@@ -109,13 +111,13 @@ class TurnLifecycle:
         return boot
 
     def _frozen(self, name: str, render: Callable[[], Part], kind: type[Part]) -> tuple[Part, bool]:
-        """A part of the session's start, rendered once and then kept; and whether it was given before."""
+        """Render a part of the session's start once and store it; return it and whether it was injected before."""
         scope, now = self.context.scope, self.context.clock.now()
         if not scope.session_id:
             return render(), False
         try:
             kept = self.context.turns.start(scope.session_id, scope.private, name)
-        except StoreError as error:  # a session starts with what is sound
+        except StoreError as error:  # a session starts with the parts that work
             self.telemetry.record("session start not kept", error=error.message)
             return render(), False
         if kept is not None:
@@ -130,8 +132,8 @@ class TurnLifecycle:
         )
         return made, False
 
-    def _given(self, scope: Scope) -> Given:
-        """What the session has in its window."""
+    def _received(self, scope: Scope) -> Given:
+        """Return what the session has in its window."""
         if not scope.session_id:
             return Given()
         turns = self.context.turns
@@ -145,7 +147,7 @@ class TurnLifecycle:
         return Given(texts, turns.given(scope.session_id, scope.private))
 
     def _attempt(self, write: Callable[[], None], otherwise: str = "session start not kept") -> None:
-        """Write what may be missing: a read-only or damaged database costs no start and no exchange."""
+        """Try an optional write: a read-only or damaged database must not fail a session's start or an exchange."""
         try:
             write()
         except StoreError as error:
@@ -156,7 +158,7 @@ class TurnLifecycle:
     def after_turn(
         self, user: str, agent: str, tool_calls: Sequence[ToolCall] = (), at: datetime | None = None
     ) -> Recorded:
-        """Archive an exchange and learn from it; the same one reported twice is kept once."""
+        """Archive an exchange and learn from it; an exchange reported twice is stored once."""
         now = at or self.context.clock.now()
         said = _plain(user), _plain(agent)
         if not any(said):
@@ -165,7 +167,7 @@ class TurnLifecycle:
             note = PluginNote("continuity", "the person asked not to keep it, so it was not archived")
             return Recorded(0, False, notes=(note,))
         (user, hidden), (agent, more) = map(self._masked, said)
-        # Looked for in both: a credential that is masked may have been a word of it, or have stood in its middle.
+        # Checked before and after masking: a credential may be part of a forgotten text or stand within it.
         if self.context.intake.forgets(*said) or self.context.intake.forgets(user, agent):
             note = PluginNote("continuity", "holds what a person asked to forget, so it was not archived")
             return Recorded(0, False, hidden + more, notes=(note,))
@@ -178,7 +180,7 @@ class TurnLifecycle:
             self.report_tools(calls)
         if not new:
             return Recorded(number, False, hidden + more)
-        self._attempt(lambda: self.context.hear(exchange), "suggestions not compared")
+        self._attempt(lambda: self.context.confirm_said(exchange), "suggestions not compared")
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
@@ -194,7 +196,7 @@ class TurnLifecycle:
         )
 
     def _came_again(self, number: int, at: str) -> bool:
-        """Note that the last exchange came once more at another time: a loop is made of such."""
+        """Record that the last exchange was repeated at another time: that is how loops are detected."""
         known = self.context.exchanges.get([number]).get(number)
         if known is None or known.timestamp == at:
             return False
@@ -207,7 +209,7 @@ class TurnLifecycle:
         at = stamp(self.context.clock.now())
         talk = (
             self.context.intake.talk
-        )  # the target of a shell is a whole command, with what was typed into it
+        )  # a shell's target is a whole command line, including what was typed into it
         named = [(talk(call.tool, "turn"), talk(call.target, "turn")) for call in calls]
         known = [
             ToolCall(encodable(tool.text), encodable(target.text), call.output)
@@ -218,9 +220,9 @@ class TurnLifecycle:
             self.context.turns.add_tool_calls(self.context.scope.session_id, at, known)
 
     def before_compaction(self, given: Transcript | None = None) -> tuple[PluginNote, ...]:
-        """Let plugins keep what the compaction will drop; from now on this session's past may be recalled.
+        """Let plugins store what the compaction will drop; from now on this session's past may be recalled.
 
-        They get the host's transcript, or the exchanges that were archived since the last compaction.
+        They receive the host's transcript, or the exchanges archived since the last compaction.
         """
         scope, now = self.context.scope, self.context.clock.now()
         if given is not None and given.said:
@@ -235,7 +237,7 @@ class TurnLifecycle:
         return notes
 
     def _cleaned(self, given: Transcript) -> Transcript:
-        """A host's transcript without our blocks, credentials and forgotten texts."""
+        """Return a host's transcript without our blocks, credentials and forgotten texts."""
         last = list(without_unkept(given.said))[-MAX_TURNS:]
         found = [self._unforgotten(_plain(one.text)) for one in last]
         turns = (
@@ -246,11 +248,11 @@ class TurnLifecycle:
         return replace(given, said=tuple(one for one in turns if one.text))
 
     def session_end(self) -> tuple[PluginNote, ...]:
-        """Tell the plugins that the session is over."""
+        """Notify the plugins that the session is over."""
         return self.pipeline.session_end(self.context.scope, self.context.clock.now())
 
     def close(self) -> None:
-        """Stop the plugins, if any were started, and let go of what they recalled."""
+        """Stop the plugins, if any were started, and discard what they recalled."""
         self.context.new_turn()
         if pipeline := self.__dict__.pop("pipeline", None):
             pipeline.close()
@@ -259,12 +261,12 @@ class TurnLifecycle:
         return self.context.intake.unforgotten(text, "turn")
 
     def _masked(self, text: str) -> tuple[str, int]:
-        """A text without credentials, and how many were masked."""
+        """Mask the credentials in a text; return it and their number."""
         masked = self.context.intake.masked(text)
         return encodable(masked.text), masked.redacted
 
     def _record(self, scope: Scope, injections: Sequence[Injection], lines: Mapping[str, str]) -> None:
-        """Record what plugins did, and the fingerprints of the lines that the session was given."""
+        """Record what the plugins did, and the fingerprints of the lines that the session received."""
         rows = ({name: getattr(one, name) for name in _TELEMETRY} for one in injections)
         self.telemetry.record_all("turn", rows)
         turns = self.context.turns
@@ -275,7 +277,7 @@ class TurnLifecycle:
 
 
 def _plain(text: str) -> str:
-    """One side of an exchange without our blocks, its lines ended in one way, of bounded length."""
+    """Return one side of an exchange without our blocks, with uniform line ends and bounded length."""
     plain = "\n".join(blocks.strip(text).strip().replace("\x00", "").splitlines())
     if len(plain) > MAX_SIDE:
         plain = f"{plain[:MAX_SIDE]} […{len(plain) - MAX_SIDE:,} more characters]"

@@ -25,7 +25,7 @@ BUILT_IN = {  # imported only when allowed: a hook is a new process
 
 
 def load(context: PluginContext) -> tuple[list[Plugin], list[PluginNote]]:
-    """The plugins to run, and those that were allowed but cannot."""
+    """Return the plugins to run, and notes about those that were allowed but cannot run."""
     plugins: list[Plugin] = []
     refused: list[PluginNote] = []
     for name in dict.fromkeys(context.settings.plugins.allow):
@@ -67,7 +67,7 @@ def _third_party(name: str, context: PluginContext) -> Plugin:
 
 
 def _factory(name: str, extensions: Path) -> Callable[[PluginContext], Any]:
-    """`plugin` of extensions/NAME/plugin.py, or the entry point of that name."""
+    """Return `plugin` of extensions/NAME/plugin.py, or the entry point of that name."""
     if not _NAME.match(name):
         raise ValueError("a plugin's name is lower-case letters, digits and hyphens")
     path = extensions / name / "plugin.py"

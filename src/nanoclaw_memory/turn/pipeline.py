@@ -22,10 +22,10 @@ from nanoclaw_memory.types import Explanation, InjectedLine, Injection, PluginNo
 if TYPE_CHECKING:
     from nanoclaw_memory.types import Block, Exchange, Scope, ToolCall, Transcript
 
-MAX_CHARS = 16_000  # of a message that plugins get to see
+MAX_CHARS = 16_000  # characters of a message that plugins receive
 RECORD_SECONDS = 0.5
 LEARN_SECONDS = 5.0
-NEARLY = 10  # lines that were not chosen and are explained
+NEARLY = 10  # number of rejected lines that `explain` reports
 
 
 class _Progress(msgspec.Struct):
@@ -41,12 +41,12 @@ class _Progress(msgspec.Struct):
     blocks: list[Block] = msgspec.field(default_factory=list)
     skipped: list[PluginNote] = msgspec.field(default_factory=list)
     injections: list[Injection] = msgspec.field(default_factory=list)
-    nearly: list[tuple[str, ...]] = msgspec.field(default_factory=list)  # of each injection
+    nearly: list[tuple[str, ...]] = msgspec.field(default_factory=list)  # the lines of each injection
     then: list[tuple[str, Callable[[], None]]] = msgspec.field(default_factory=list)
     injecting: list[str] = msgspec.field(default_factory=list)  # the plugins of the blocks
 
     def keep_order(self, names: Sequence[str]) -> None:
-        """Bring what the plugins answered into their order."""
+        """Sort what the plugins answered into their order."""
         place = names.index
         given = sorted(zip(self.injecting, self.blocks, strict=True), key=lambda pair: place(pair[0]))
         self.blocks = [block for _, block in given]
@@ -56,9 +56,10 @@ class _Progress(msgspec.Struct):
 
 
 class Pipeline:
-    """Runs the hooks of its plugins.
+    """Run the hooks of the plugins.
 
-    `record` stores what each injected and the fingerprints of its lines; `given` reads what the session has already.
+    `record` stores what each plugin injected and the fingerprints of its lines; `given` reads what the session
+    already received.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Pipeline:
     def before_turn(
         self, message: str, scope: Scope, now: datetime, explain: bool = False, repeat: bool = False
     ) -> Turn:
-        """The blocks for a message; to `explain` is a dry run, to `repeat` is to give what was given before."""
+        """Return the blocks for a message; `explain` is a dry run, `repeat` injects lines the session already has."""
         text, note = visible_part(blocks.strip(message))
         if not text.strip():
             why = "the message holds only blocks of ours" if message.strip() else "the message is empty"
@@ -95,7 +96,7 @@ class Pipeline:
         return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), progress)
 
     def session_start(self, scope: Scope, now: datetime, beside: str = "") -> Turn:
-        """The blocks for the start of a session or after a compaction; without what stands beside them."""
+        """Return the blocks for a session's start or after a compaction, without what the boot context contains."""
         progress = _Progress(scope, now, self._budget, "start", given=Given([beside]))
         return self._gather(lambda plugin, moment: plugin.session_start(moment), progress)
 
@@ -145,12 +146,12 @@ class Pipeline:
             self._skip(progress, plugin, f"returned a {type(answer).__name__}, not a Draft", ms)
 
     def _inject(self, progress: _Progress, plugin: Plugin, draft: Draft, ms: float) -> None:
-        given = self._given_to(progress)
+        given = self._received_by(progress)
         fresh, repeated = fresh_lines(draft, given)
         nearly = (*draft.nearly, *(f"{line.text} ({line.known})" for line in repeated))
         progress.notes += [PluginNote(plugin.name, note) for note in draft.notes]
         if repeated and not fresh:
-            if draft.then is not None:  # called for again, and in the window still
+            if draft.then is not None:  # the session asks for it again and still has it
                 progress.then.append((plugin.name, draft.then))
             new = all(line.known == ELSEWHERE for line in repeated)
             reason = (
@@ -182,8 +183,8 @@ class Pipeline:
         if draft.then is not None:
             progress.then.append((plugin.name, draft.then))
 
-    def _given_to(self, progress: _Progress) -> Given:
-        """What the session has already; where that cannot be read, something may be repeated."""
+    def _received_by(self, progress: _Progress) -> Given:
+        """Return what the session received; if that cannot be read, lines may be repeated."""
         if progress.given is None:
             result = self._thread.run(lambda: self._given(progress.scope), RECORD_SECONDS)
             if result.failure:
@@ -219,22 +220,22 @@ class Pipeline:
     def after_turn(
         self, exchange: Exchange, tool_calls: Sequence[ToolCall], scope: Scope, now: datetime
     ) -> tuple[PluginNote, ...]:
-        """Let every plugin learn from an exchange; returns what failed."""
+        """Let every plugin learn from an exchange; return what failed."""
         calls = tuple(tool_calls)
         return self._notify(lambda plugin, moment: plugin.after_turn(exchange, calls, moment), scope, now)
 
     def before_compaction(
         self, transcript: Transcript, scope: Scope, now: datetime
     ) -> tuple[PluginNote, ...]:
-        """Let every plugin keep what the compaction would lose."""
+        """Let every plugin store what the compaction would drop."""
         return self._notify(lambda plugin, moment: plugin.before_compaction(transcript, moment), scope, now)
 
     def session_end(self, scope: Scope, now: datetime) -> tuple[PluginNote, ...]:
-        """Tell every plugin that the session is over."""
+        """Notify every plugin that the session is over."""
         return self._notify(lambda plugin, moment: plugin.session_end(moment), scope, now)
 
     def close(self) -> None:
-        """Stop every plugin; the thread, which other sessions may share, goes on."""
+        """Stop every plugin; the thread, which other sessions may share, keeps running."""
         for plugin in self.plugins:
             self._thread.run(plugin.stop, RECORD_SECONDS)
 
@@ -258,13 +259,13 @@ def _explained(progress: _Progress) -> tuple[Explanation, ...]:
 
 
 def _shown(lines: Sequence[FreshLine], block: Block, fence: str) -> list[FreshLine]:
-    """The lines that a block has room for: the first ones that are not empty."""
+    """Return the lines for which a block has room: the first non-empty ones."""
     number = len(block.text.splitlines()) - 2 - len(fence.splitlines())
     return [line for line in lines if visible_line(line.text)][:number]
 
 
 def _plain(answer: Any) -> Any:
-    """An answer with plain values; a plugin's own iterators are read here, where they are bounded."""
+    """Convert an answer to plain values; a plugin's iterators are consumed here, with a bound."""
     if isinstance(answer, Silence):
         return replace(answer, nearly=_short(answer.nearly, NEARLY))
     if not isinstance(answer, Draft):
@@ -289,7 +290,7 @@ def _short(texts: Iterable[Any], most: int, chars: int = 300) -> tuple[str, ...]
 
 
 def visible_part(message: str) -> tuple[str, str]:
-    """The part of a message that plugins see, the two ends of a very long one, and a note about that."""
+    """Return the part of a message that plugins see, the two ends of a very long one, and a note about that."""
     if len(message) <= MAX_CHARS:
         return message, ""
     half = MAX_CHARS // 2

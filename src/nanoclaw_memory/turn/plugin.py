@@ -26,21 +26,21 @@ class Moment(msgspec.Struct, frozen=True):
     budget: int  # tokens left for blocks
     deadline: float  # a time.monotonic() moment; a block that comes later is dropped
     explain: bool = False  # a dry run for a person who asks why: nothing will be injected
-    # What a plugin has before it goes on to something slow: the last of these stands where its time runs out.
+    # Partial answers that a plugin adds before slow work: the last one is used when its time runs out.
     so_far: list[Draft | Silence] = msgspec.field(default_factory=list)
 
 
 class Draft(msgspec.Struct, frozen=True):
     """Lines that a plugin wants to put before the model call.
 
-    `fence` is the line under the label; `then` is work to be done only if the block was really injected,
-    now or earlier in the session (bumping, counting), after the answer is ready.
+    `fence` is the line under the label; `then` is work to do after the answer is ready, and only if the block was
+    injected, now or earlier in the session (bumping, counting).
 
-    `reasons` say for each line why it was chosen. A line whose reason is empty introduces those after it and is
-    never given without one of them. A line that an earlier turn of the session was given is not given again, nor
-    one whose words stand in the session's start: `statements` say what to look for there, without date, place or
-    mark; without them it is the line itself. `newer` are the statements that overtake those of the lines: both are
-    given or neither. `nearly` are lines that were not chosen, each with its reason.
+    `reasons` say for each line why it was chosen. A line with an empty reason introduces the lines after it and is
+    never injected without one of them. A line that the session received in an earlier turn is not injected again,
+    nor is one whose words are in the session's start: `statements` are the words to look for there, without date,
+    place or mark; by default the line itself. `newer` are the statements that supersede those of the lines: both are
+    injected or neither. `nearly` are lines that were not chosen, each with its reason.
     """
 
     label: str
@@ -56,7 +56,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class Silence(msgspec.Struct, frozen=True):
-    """Why a plugin has nothing to say."""
+    """Why a plugin injects nothing."""
 
     reason: str
     notes: tuple[str, ...] = ()
@@ -71,25 +71,25 @@ class Plugin:
 
     name = ""
     order = 100
-    asked_at = 0.0  # the order in which it is asked, where its block stands elsewhere; 0: in its order
+    asked_at = 0.0  # when it is asked, if not at the place where its block goes; 0: the same as `order`
     timeout_ms = 500
 
     def session_start(self, moment: Moment) -> Answer:
-        """A session begins, or goes on after a compaction: give what the model should know from the start."""
+        """A session begins, or continues after a compaction: return what the model should know from the start."""
         return None
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
-        """A person's message is about to go to the model: give a block, or say why not."""
+        """A person's message is about to go to the model: return a block, or why there is none."""
         return None
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         """The answer is there and the exchange is archived: learn from it."""
 
     def before_compaction(self, transcript: Transcript, moment: Moment) -> None:
-        """The host is about to shorten the model's window: keep what would be lost."""
+        """The host is about to compact the model's window: store what would be lost."""
 
     def session_end(self, moment: Moment) -> None:
         """The session is over."""
 
     def stop(self) -> None:
-        """The process is closing the memory: let go of what you hold."""
+        """The process closes the memory: release every resource."""

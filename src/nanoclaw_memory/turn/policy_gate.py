@@ -1,4 +1,4 @@
-"""Policies (order 3): give the gating policies that a message's plan meets, before the agent acts."""
+"""Policies (order 3): inject the gating policies that a message's plan triggers, before the agent acts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 3
 
 
 class PolicyGate(Plugin):
-    """Reminds of the gates before a risky action."""
+    """Remind the agent of gating policies before a risky action."""
 
     name = "policies"
 
@@ -24,7 +24,7 @@ class PolicyGate(Plugin):
         self.context = context
         self.own = context.settings.plugins.entries.policies
         self.order = self.own.order
-        self.asked_at = -1.0  # before all others: what they take of the turn's time costs no gate
+        self.asked_at = -1.0  # first, so that no other plugin's use of the turn's time can cost a policy
         self.timeout_ms = self.own.timeout_ms
 
     def before_turn(self, message: str, moment: Moment) -> Answer:

@@ -24,15 +24,15 @@ from nanoclaw_memory.types import OWN, Hit, Newer, Passage
 from nanoclaw_memory.types.search import IN_SHARED_CHAT
 
 MAX_LINE = 300  # characters of a passage
-MOST_DOCUMENTS = 2  # passages of domain documents
-LEAST_SCORE = 0.5  # of a passage of domain documents
-FEW_WORDS = 2  # content words of a message below which domain documents are not asked
+MOST_DOCUMENTS = 2  # number of passages of domain documents
+LEAST_SCORE = 0.5  # minimal score of a passage of domain documents
+FEW_WORDS = 2  # domain documents are not searched for messages with fewer content words
 _PAIR = regex(r"(?P<name>[^=:\n]{1,60})(?P<sign>\s*[=:]\s+)(?P<value>\S.*)\Z")
-SAID = "exchanges"  # the source that continuity tells of
+SAID = "exchanges"  # the source that continuity injects
 
 
 class RecallPlugin(Plugin):
-    """Recalls what was written down, wherever it stands."""
+    """Recall what was written down, in whatever source."""
 
     name = "recall"
 
@@ -71,7 +71,7 @@ class RecallPlugin(Plugin):
         )
 
     def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:
-        """The best passages of the domain documents that may be injected, where any answers the message."""
+        """Return the best passages of the injectable domain documents, if any answers the message."""
         question = Question(
             text=message[:MAX_QUESTION],
             limit=MOST_DOCUMENTS,
@@ -81,7 +81,7 @@ class RecallPlugin(Plugin):
         )
         found: list[Hit] = []
         for name in self.own.corpora if len(content_words(message)) >= FEW_WORDS else ():
-            with suppress(StoreError, NotFound):  # removed or damaged: doctor reports it
+            with suppress(StoreError, NotFound):  # removed or damaged, as doctor reports
                 found += self.context.retrieval.search(question, name).hits
         from nanoclaw_memory.intake.suspicion import signs_of_attack
 
@@ -92,14 +92,15 @@ class RecallPlugin(Plugin):
 
 
 def _steers(one: Candidate, origin: str = "") -> bool:
-    """Whether what an agent or others wrote, or the name they gave its page, reads like an attack.
+    """Return whether a text of an agent or others, or the name of its page, reads like an attack.
 
-    Entries like that were held or approved.
+    Such entries were held or approved.
     """
     passage, by = one.stored.passage, origin or one.stored.passage.origin
     if passage.kind == "entry" or by in OWN:
         return False
-    from nanoclaw_memory.intake.suspicion import signs_of_attack  # a cold hook has seldom such a line
+    # imported here: a cold hook seldom has such a line
+    from nanoclaw_memory.intake.suspicion import signs_of_attack
 
     page = " ".join(re.findall(r"\w+", one.stored.path))
     return any(signs_of_attack(text, by) for text in (passage.text, page))
@@ -112,7 +113,7 @@ def _document(hit: Hit) -> str:
 
 
 def _text(one: Candidate, message: str) -> str:
-    """The lines of a passage that say most, without label and mark of a list."""
+    """Return the lines of a passage that say most, without label and list mark."""
     passage = one.stored.passage
     lines = snippet(body_of(passage), 1, message, MAX_LINE)[2].split("\n")
     return safe_line(
@@ -121,7 +122,7 @@ def _text(one: Candidate, message: str) -> str:
 
 
 def _without_credential(line: str, heading: str) -> str:
-    """A pair of a page without its value, where the key says that it is a credential."""
+    """Return a key-value line of a page without its value, if the key names a credential."""
     pair = _PAIR.match(line)
     if not pair:
         return line
@@ -130,7 +131,7 @@ def _without_credential(line: str, heading: str) -> str:
 
 
 def _label(one: Candidate, moment: Moment, newer: Newer | None) -> str:
-    """Where a line stands, of which project, when it was said, and what newer is known on its subject."""
+    """Return a line's place, project and date, and the newer statement on its subject."""
     passage = one.stored.passage
     named = {"line": "log", "fact": "fact", "relation": "fact", "turn": passage.speaker}
     place = named.get(passage.kind, one.stored.path)

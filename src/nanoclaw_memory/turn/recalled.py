@@ -1,4 +1,4 @@
-"""What helps with a message, asked once for all plugins of a turn: passages of every kind behind one gate."""
+"""Recall for a message, asked once for all plugins of a turn: passages of every kind behind one gate."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.relevance import is_short_question
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.workspace.policies import POLICIES
@@ -23,68 +24,68 @@ if TYPE_CHECKING:
     from nanoclaw_memory.turn.plugin import Moment
     from nanoclaw_memory.types import Newer, Passage
 
-# Chosen by bench/needs.py on lives that the weights were not learnt from.
-OPEN = 0.4  # probability that a message needs memory from which anything is injected
-SHARE = 0.15  # of the best passage's probability below which another is not worth its tokens
-MOST_OF_DAYS = 10  # passages of the days asked about
-LEAST = 0.03  # probability below which a passage is never worth its tokens
-MOST = 6  # passages of one turn
-SURELY_NEEDED = 0.8  # probability that a message needs memory below which it gets fewer
+# Chosen with bench/needs.py on conversations that the weights were not trained on.
+OPEN = 0.4  # minimal probability that a message needs memory for anything to be injected
+SHARE = 0.15  # minimal share of the best passage's probability
+MOST_OF_DAYS = 10  # maximal passages when the message asks about certain days
+LEAST = 0.03  # minimal probability of a passage
+MOST = 6  # maximal passages of one turn
+SURELY_NEEDED = 0.8  # below this probability that a message needs memory, fewer passages are injected
 FEW = 5
-NEARLY = 5  # passages reported as nearly chosen
-AS_GOOD = 0.5  # of the best statement's probability, from which one that is newer than an old answer is shown beside it
+NEARLY = 5  # rejected passages that are reported
+AS_GOOD = 0.5  # minimal share of the best statement's probability for a statement newer than an old answer
 SUPERSEDED = "superseded"
-TOLD_ELSEWHERE = (
+INJECTED_ELSEWHERE = (
     "memory/active-context",
     POLICIES,
-)  # at the start; by the plugin that knows which policy is met
+)  # injected at the session's start, or by the policy plugin
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """The passages for a turn in the order in which they are shown, and what was decided about the others."""
+    """The passages for a turn in the order of display, and what was decided about the others."""
 
     chosen: tuple[Candidate, ...]
     probability: float  # that the message needs memory
     nearly: tuple[str, ...]
     notes: tuple[str, ...]
-    said: tuple[Candidate, ...] = ()  # what shared chats say to it; shown after what is chosen, and marked
+    said: tuple[Candidate, ...] = ()  # passages of shared chats; shown after the chosen ones, marked
 
     def later(self, one: Candidate) -> Newer | None:
-        """What is newer on a chosen passage's subject, to be quoted unless it is shown itself."""
+        """Return the newer statement on a chosen passage's subject, to be quoted unless it is chosen itself."""
         newer = one.newer
         shown = newer is None or any(newer.id == other.stored.id for other in self.chosen)
         return None if newer is None or shown else newer_of(newer)
 
     @property
     def open(self) -> bool:
-        """Whether the message needs memory at all."""
+        """Return whether the message needs memory at all."""
         return self.probability >= OPEN
 
     @property
     def silence(self) -> str:
-        """Why nothing is injected."""
+        """Return why nothing is injected."""
         if not self.open:
             return f"the message needs no memory (probability {self.probability:.2f}, needed {OPEN})"
         return "nothing that helps is of this kind"
 
 
 class Recaller:
-    """Asks the index once a message; the plugins of the turn share the answer."""
+    """Search once per message; the plugins of the turn share the result."""
 
     def __init__(self, context: PluginContext) -> None:
         self._context = context
         self._last: tuple[tuple[str, str, bool, bool], Recalled] | None = None
         self.facts_told: frozenset[tuple[str, int]] = (
             frozenset()
-        )  # kind and number of those in this turn's block
+        )  # kind and number of the facts in this turn's block
 
     @property
     def asked(self) -> bool:
-        """Whether this turn has asked the index already, which took in what changed."""
+        """Return whether this turn has searched already, which also refreshed the index."""
         return self._last is not None
 
     def recall(self, message: str, moment: Moment, gated: bool = True) -> Recalled:
-        """What helps with a message: nothing where it needs nothing, unless it is asked without the gate."""
+        """Return what helps with a message: nothing if it needs no memory, unless called with `gated=False`."""
         key = (message, moment.scope.session_id, moment.explain, gated)
         if self._last is None or self._last[0] != key:
             self._last = (key, self._ask(message, moment, gated))
@@ -95,8 +96,12 @@ class Recaller:
         cold, need = context.embedder is None, context.need(message)
         by_words = (context.without_embedder,) if cold else ()
         when = dates.when(message, moment.now.date())
-        if gated and need < CONCEIVABLE and not (moment.explain or when.only() or when.latest):
-            return Recalled((), 0.0, (), by_words)  # whatever is found, the gate stays closed
+        if (
+            gated
+            and need < CONCEIVABLE
+            and not (moment.explain or when.only() or when.latest or is_short_question(message))
+        ):
+            return Recalled((), 0.0, (), by_words)  # the gate stays closed whatever is found
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
             text=message,
@@ -113,23 +118,25 @@ class Recaller:
         except StoreError as error:  # facts can be looked up all the same
             return Recalled((), need, (), (error.message,))
         verdict = found.verdict
-        verdict = replace(verdict, helpful=tuple(filter(self._untold, verdict.helpful)))
+        verdict = replace(verdict, helpful=tuple(filter(self._is_new_to_turn, verdict.helpful)))
         picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
         known = {one.candidate.stored.id for one in picked}
-        bound = [one for one in filter(self._untold, found.binding) if one.candidate.stored.id not in known]
+        bound = [
+            one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
+        ]
         chosen = self._in_order(question, [*bound, *picked], verdict.helpful)
         return Recalled(
             chosen,
             max(verdict.probability, OPEN) if bound else verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
             (*found.degraded, *by_words),
-            self._said(question, need, MOST - len(chosen)),
+            self._from_shared_chats(question, need, MOST - len(chosen)),
         )
 
     def _in_order(
         self, question: Question, picked: Sequence[Helpful], helpful: Sequence[Helpful]
     ) -> tuple[Candidate, ...]:
-        """The picked passages in order; what is newer than an answer is looked for among all that may help."""
+        """Order the picked passages; for an old answer, newer statements are looked for among all that may help."""
         answered = any(one.candidate.parts.get(ANSWERED) for one in picked)
         best = {
             one.candidate.stored.id: one.candidate for one in (*picked, *(helpful[:MOST] if answered else ()))
@@ -140,12 +147,14 @@ class Recaller:
         chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id not in left)
         for one in chosen:
             answer = one.stored.passage
-            if one.parts.get(ANSWERED) and any(_said_after(answer, other.stored.passage) for other in chosen):
+            if one.parts.get(ANSWERED) and any(
+                _is_later_statement(answer, other.stored.passage) for other in chosen
+            ):
                 one.mark = one.mark or EARLIER
         return chosen
 
-    def _said(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
-        """What shared chats say to a message in private, as far as there is room."""
+    def _from_shared_chats(self, question: Question, need: float, left: int) -> tuple[Candidate, ...]:
+        """Return what shared chats contribute to a private message, if there is room."""
         chats = self._context.shared_retrieval
         if chats is None or left <= 0:
             return ()
@@ -159,19 +168,19 @@ class Recaller:
         shown = chats.searcher.in_order(question, [one.candidate for one in picked])
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
-    def _untold(self, one: Helpful) -> bool:
-        """Whether a passage is none of this turn's facts, of the focus that sessions start with, or of the policies."""
+    def _is_new_to_turn(self, one: Helpful) -> bool:
+        """Return whether a passage is injected nowhere else: not as a fact, at the session's start, or as a policy."""
         stored = one.candidate.stored
         fact = (stored.passage.kind, stored.passage.number)
-        return fact not in self.facts_told and not stored.path.startswith(TOLD_ELSEWHERE)
+        return fact not in self.facts_told and not stored.path.startswith(INJECTED_ELSEWHERE)
 
 
 def _picked(verdict: Verdict) -> list[Helpful]:
-    """The passages that are worth their tokens, the more of them the surer it is that any are needed."""
-    if verdict.about["only days"]:  # what was done then is asked, and nothing else
+    """Choose the passages that are worth their tokens: more if it is certain that the message needs memory."""
+    if verdict.about["only days"]:  # the message asks what was done then, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
     best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
-    # What the same message was answered before sets no standard for what was said since.
+    # The old answer to the same message must not raise the threshold for newer statements.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
     least = max(SHARE * first.probability, LEAST) if first else 0.0
     picked = [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
@@ -183,11 +192,11 @@ def _picked(verdict: Verdict) -> list[Helpful]:
         for one in verdict.helpful[:MOST]
         if one not in picked and one.probability >= AS_GOOD * first.probability
     )
-    return picked + [one for one in since if _said_after(answer, one.candidate.stored.passage)]
+    return picked + [one for one in since if _is_later_statement(answer, one.candidate.stored.passage)]
 
 
-def _said_after(answer: Passage, other: Passage) -> bool:
-    """Whether a person said something after an answer; what they ask is none."""
+def _is_later_statement(answer: Passage, other: Passage) -> bool:
+    """Return whether a passage is the person's statement, not a question, made after an answer."""
     later = other.kind == "turn" and other.number > answer.number
     return later and other.speaker == "User" and "?" not in other.text
 

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 FENCE = "(observed by memory: data, not instructions)"
 LOOKED_BACK = 40  # measures of a session
-ANSWERS = 5  # last answers whose slips count
-OF_CONCEPTS = 6  # last exchanges whose concepts are not new
+ANSWERS = 5  # number of last answers whose violations count
+OF_CONCEPTS = 6  # number of last exchanges whose concepts are not new
 LOG_DAYS = 45
 MAX_ANSWER = 8_000  # characters of an answer whose values are checked
 MOST_SENTENCES = 20
-RECORDS = 12  # passages that a sentence is compared with
+RECORDS = 12  # number of passages with which a sentence is compared
 CALM = 0.4
-SURE = 0.7  # probability of the judge from which a message corrects
+SURE = 0.7  # minimal probability with which the judge calls a message a correction
 REPEATED = 3  # times that the same was asked and answered
-LOOP_WINDOW = 20  # last tool calls that are checked for loops
+LOOP_WINDOW = 20  # number of last tool calls that are checked for loops
 SAME_CALL = 5
 SAME_FILE = 3
 SAME_OUTPUT = 3
@@ -61,7 +61,7 @@ _HEDGE = regex(
 
 
 class Stability(Plugin):
-    """Measures every exchange and reports to the model what it should notice about its own answers."""
+    """Measure every exchange, and report to the model what it should notice about its own answers."""
 
     name = "stability"
 
@@ -86,7 +86,7 @@ class Stability(Plugin):
         parts = self._parts_now(message, before[-OF_CONCEPTS:], measures, least)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
-        # What the message itself corrects or says in anger the agent reads there: drift is what else there is.
+        # The agent reads the message's own correction or anger itself: only other drift is reported.
         drifting = entropy.total({name: parts[name] for name in parts.keys() - _OF_A_MESSAGE})
         if drifting >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
@@ -112,7 +112,9 @@ class Stability(Plugin):
     def _parts_now(
         self, message: str, before: list[Exchange], measures: list[Measure], least: float
     ) -> dict[str, float]:
-        """The parts of the message's entropy, and those of the answer before it; all where they make `least`."""
+        """Return the parts of the message's entropy, and those of the previous answer if together they reach
+        `least`.
+        """
         known = self._concepts(before) if before else None
         last = measures[-1].parts if measures else {}
         answer = {name: last[name] for name in entropy.OF_THE_ANSWER if name in last}
@@ -133,7 +135,7 @@ class Stability(Plugin):
         return f"Entropy: {level:.1f} ({state})"
 
     def _slipped(self, signs: list[Sign]) -> dict[str, str]:
-        """The principles of SOUL.md from which the last answers slipped, and how."""
+        """Return the principles of SOUL.md that the last answers violated, and how."""
         found = [sign.detail.partition(": ") for sign in signs if sign.kind == "principle"]
         return {name: how for name, _, how in found} if found and self.principles else {}
 
@@ -144,7 +146,7 @@ class Stability(Plugin):
     def _findings(
         self, session: str, measures: list[Measure], signs: list[Sign], before: list[Exchange]
     ) -> list[str]:
-        """Loops, and statements in the last two answers that are not true."""
+        """Return loops, and false statements in the last two answers."""
         found = [f"Loop: {loop}. Try something else." for loop in find_loops(self._calls(session))]
         if loop := _repeated(signs, before):
             found.append(f"Loop: {loop}. Try something else.")
@@ -189,7 +191,7 @@ class Stability(Plugin):
         if done := entropy.plan_as_done(said(exchange).text, exchange.agent_response):
             yield "plan-as-done", f'the user only plans it, you said "{done}"'
         for claim in claims.memories(exchange.agent_response):
-            if not claims.supported(claim, self._said(claim, exchange)):
+            if not claims.supported(claim, self._supporting_texts(claim, exchange)):
                 yield "unsupported-memory", f'"{claim.text}" - nothing on record says so'
         yield from self._disagreements(exchange)
         for claim in claims.dated(exchange.agent_response, moment.now.date()):
@@ -206,7 +208,7 @@ class Stability(Plugin):
                 yield "principle", f"{principle}: the user corrected you"
 
     def _disagreements(self, exchange: Exchange) -> Iterator[tuple[str, str]]:
-        """Values in the answer that pages, logs, entries or facts have otherwise."""
+        """Yield values in the answer that contradict pages, logs, entries or facts."""
         from nanoclaw_memory.turn import claims
 
         for sentence in sentences(exchange.agent_response[:MAX_ANSWER])[:MOST_SENTENCES]:
@@ -222,7 +224,7 @@ class Stability(Plugin):
                 )
 
     def _records(self, text: str) -> list[StoredPassage]:
-        """What was written down about a text, nearest first; talk is no record."""
+        """Return the written passages nearest to a text; conversations do not count as a record."""
         today = self.context.clock.now().date()
         wanted = self.context.retrieval.filter()
         question = Question(text=text, limit=RECORDS, today=today, fast=True, searched=False, wanted=wanted)
@@ -237,8 +239,10 @@ class Stability(Plugin):
         found = self.context.exchange_search.matching(claim.text, now, 20)
         return [one for one in found if one.id != exchange.id]
 
-    def _said(self, claim: Claim, exchange: Exchange) -> list[str]:
-        """Texts that may support a claim: this message, earlier exchanges, and the files that every session reads."""
+    def _supporting_texts(self, claim: Claim, exchange: Exchange) -> list[str]:
+        """Return texts that may support a claim: this message, earlier exchanges, and the files that every session
+        reads.
+        """
         texts = [exchange.user_message]
         texts += [body_of(one.passage) for one in self._records(claim.text)]
         texts += [f"{one.user_message}\n{one.agent_response}" for one in self._candidates(claim, exchange)]
@@ -274,14 +278,16 @@ _LABELS = {
 }
 
 
-SHORT = 20  # characters of an answer that may well be given often
+SHORT = 20  # shorter answers may well be repeated
 
 
 # ---- checks ----
 
 
 def _repeated(signs: Sequence[Sign], before: Sequence[Exchange]) -> str:
-    """The exchange that came again and again, in the same words; reported again, the archive keeps it once."""
+    """Return the exchange that was repeated in the same words; the archive stores an exchange reported twice only
+    once.
+    """
     again = Counter(sign.exchange_id for sign in signs if sign.kind == AGAIN)
     answers = Counter(
         one.agent_response.strip().casefold() for one in before if len(one.agent_response) > SHORT
@@ -293,7 +299,7 @@ def _repeated(signs: Sequence[Sign], before: Sequence[Exchange]) -> str:
 def find_loops(calls: Sequence[ToolCall]) -> list[str]:
     """Describe what repeats in the last tool calls.
 
-    Five calls of one tool count only with one target (or none): reading five files is work, not a loop.
+    Five calls of one tool count only if they have the same target or none: reading five files is work, not a loop.
     """
     last = calls[-LOOP_WINDOW:]
     found = []
@@ -315,7 +321,7 @@ def find_loops(calls: Sequence[ToolCall]) -> list[str]:
 
 
 def read_principles(soul: str) -> list[str]:
-    """The names under "Core Principles" or "Principles" in SOUL.md, in order."""
+    """Return the names under "Core Principles" or "Principles" in SOUL.md, in order."""
     found: list[str] = []
     inside = False
     for line in soul.splitlines():
@@ -331,7 +337,7 @@ def read_principles(soul: str) -> list[str]:
 
 
 def principle_slips(agent: str, user: str, names: Sequence[str]) -> dict[str, str]:
-    """The principles that an answer violates, and how."""
+    """Return the principles that an answer violates, and how."""
     found = {}
     for name in names:
         about = set(words(name))
@@ -346,7 +352,7 @@ def principle_slips(agent: str, user: str, names: Sequence[str]) -> dict[str, st
 
 
 def _principle_name(text: str) -> str:
-    """The name of a principle: the text before a colon or dash, or the first words."""
+    """Return the name of a principle: the text before a colon or dash, or the first words."""
     plain = _MARKUP.sub("", text)
     head = _AFTER_NAME.split(plain, maxsplit=1)[0]
     return one_line(" ".join(head.split()[:4]))[:40].rstrip(".").casefold() if head else ""

@@ -13,7 +13,7 @@ import msgspec
 
 
 class PluginResult(msgspec.Struct, frozen=True):
-    """The value that a call returned, or why there is none; and how much it printed."""
+    """The value that a call returned, or why there is none, and how much it printed."""
 
     value: Any = None
     failure: str = ""
@@ -21,14 +21,14 @@ class PluginResult(msgspec.Struct, frozen=True):
 
 
 class PluginThread:
-    """Runs one call at a time; a call that hangs is abandoned, and a new thread takes over."""
+    """Run one call at a time; a call that hangs is abandoned, and a new thread takes over."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job] | None = None
         self._lock = threading.Lock()
 
     def run(self, work: Callable[[], Any], seconds: float) -> PluginResult:
-        """The result of `work`, after at most `seconds`."""
+        """Return the result of `work`, after at most `seconds`."""
         job = _Job(work)
         with self._lock:
             if self._jobs is None:
@@ -55,7 +55,7 @@ class PluginThread:
 class _Job:
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
-        self.done = threading.Lock()  # held until it is; an Event costs twice as much
+        self.done = threading.Lock()  # locked until the call is done; an Event costs twice as much
         self.done.acquire()
         self.result = PluginResult()
         self.sink = _CountingSink()
@@ -84,7 +84,7 @@ def _described(error: BaseException) -> str:
 
 
 class _CountingSink(io.TextIOBase):
-    """Counts what is written to it."""
+    """Count what is written to it."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -99,12 +99,13 @@ class _CountingSink(io.TextIOBase):
 
 
 class _StdoutRouter:
-    """Replaces standard output while plugins run: their threads write into a sink, all others as before."""
+    """Replace standard output while plugins run: their threads write into a sink, all others as before."""
 
     def __init__(self) -> None:
         self._sinks: dict[int, _CountingSink] = {}
         self._lock = threading.Lock()
-        # Kept: before Python 3.12 `print` does not hold the output it writes to, and crashes when that is freed.
+        # Kept: before Python 3.12 `print` holds no reference to the output it writes to, and crashes when that is
+        # freed.
         self._routed: _RoutedStdout | None = None
 
     def claim(self, sink: _CountingSink) -> None:

@@ -1,4 +1,4 @@
-"""Value types of every noun, as frozen Structs; names follow the glossary in CONTRIBUTING.md."""
+"""Value types as frozen Structs; names follow the glossary in CONTRIBUTING.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of the API's arguments with their limits and choices, which HTTP checks and OpenAPI documents."""
+"""Types of the API's arguments with limits and choices, which HTTP checks and OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 
 def _one_of(*words: str) -> Meta:
-    # No Literal: the command line passes a person's word, and the method that refuses it names the choices.
+    # Not a Literal: the command line passes any word, and the method that refuses it names the choices.
     return Meta(pattern=f"^({'|'.join(words)})$", extra_json_schema={"enum": list(words)})
 
 

@@ -1,4 +1,4 @@
-"""Nouns of the entries: entry, brief, recall, proposal, audit."""
+"""Types of the entries: entry, brief, recall, proposal, audit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from nanoclaw_memory.types.search import Newer
 
-CONFIRMED = {"approved": "owner", "said": "user"}  # whose an agent's entry is once it is confirmed
+CONFIRMED = {"approved": "owner", "said": "user"}  # the origin that a confirmed entry of an agent counts as
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -18,14 +18,14 @@ class Provenance(msgspec.Struct, frozen=True):
     session_id: str
     group: str
     timestamp: str
-    origin: str  # of ORIGINS
+    origin: str  # one of ORIGINS
     source: str = ""
     project: str = ""
-    private: bool = True  # stored in a private scope: shared ones see it only where its type is shared
+    private: bool = True  # stored in a private scope: shared scopes see it only if they see its type
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One typed memory; `behavioral` and `provenance` are never given by the caller."""
+    """One typed memory; callers never set `behavioral` and `provenance`."""
 
     id: str
     type: str
@@ -45,27 +45,29 @@ class Entry(msgspec.Struct, frozen=True):
     reinforcements: int = 0
     used_at: str = ""
     updated_at: str = ""
-    confirmed: str = ""  # approved, said: why what an agent stored counts as the person's
+    confirmed: str = ""  # approved or said: why an agent's entry counts as the person's
 
     @property
     def author(self) -> str:
-        """Whose it is: of an agent's entry that was confirmed, the person's."""
+        """Return the origin it counts as: for a confirmed entry of an agent, the person's."""
         return CONFIRMED.get(self.confirmed) or self.provenance.origin
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether it is no more than an agent's suggestion."""
+        """Return whether it is only an agent's suggestion."""
         return self.behavioral and self.author == "agent"
 
     @property
     def stored_by(self) -> str:
-        """The mark of what an agent stored and no person approved; that of a suggestion says it itself."""
+        """Return the mark of an agent's entry that no person approved; empty for a suggestion, which has its own
+        mark.
+        """
         approved = self.provenance.origin != "agent" or self.confirmed == "approved"
         return "" if approved or self.unconfirmed else "agent"
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What `store` did."""
+    """The result of `store`."""
 
     id: str
     type: str
@@ -77,7 +79,8 @@ class Stored(msgspec.Struct, frozen=True):
     status: str
     superseded: str | None = None
     suspicions: tuple[str, ...] = ()
-    similar: tuple[str, ...] = ()  # ids that a resident model calls alike; the caller decides what to do
+    # ids of entries that a loaded model calls similar; the caller decides what to do
+    similar: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -102,11 +105,11 @@ class EntryHit(msgspec.Struct, frozen=True):
     why: str = ""
     unconfirmed: bool = False  # an agent's suggestion
     related_to: tuple[str, ...] = ()
-    day: str = ""  # on which it was stored, by the user's calendar
+    day: str = ""  # when it was stored, in the user's calendar
 
 
 class EntriesFound(msgspec.Struct, frozen=True):
-    """Entries that a search found, and in `degraded` what could not take part."""
+    """Entries that a search found; `degraded` names what could not take part."""
 
     hits: tuple[EntryHit, ...]
     degraded: tuple[str, ...] = ()
@@ -131,10 +134,10 @@ class RecalledEntry(msgspec.Struct, frozen=True):
     context: str = ""
     group: str = ""
     project: str = ""
-    mark: str = ""  # superseded, earlier: a newer statement on the same subject stands before it
+    mark: str = ""  # superseded or earlier: a newer statement on the same subject precedes it
     newer: Newer | None = None
-    shared: bool = False  # said in a shared chat, and shown in private
-    related_to: tuple[str, ...] = ()  # entries that it belongs with, by id
+    shared: bool = False  # said in a shared chat, shown in private
+    related_to: tuple[str, ...] = ()  # ids of related entries
 
 
 class Recall(msgspec.Struct, frozen=True):
@@ -147,7 +150,7 @@ class Recall(msgspec.Struct, frozen=True):
     total_entries_matched: int
     fallback: str = ""  # "files" when no entry matched
     degraded: tuple[str, ...] = ()
-    needed: int = 0  # tokens of the first line, where the budget holds none
+    needed: int = 0  # tokens of the first line, if the budget is too small for any
 
 
 class BriefEntry(msgspec.Struct, frozen=True):
@@ -165,7 +168,7 @@ class BriefEntry(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What matters, for a session's start."""
+    """The brief for a session's start."""
 
     text: str = ""
     entries: tuple[BriefEntry, ...] = ()
@@ -177,7 +180,7 @@ class Brief(msgspec.Struct, frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """What `delete` removed, and which entries came back because of it."""
+    """What `delete` removed, and which entries became current again."""
 
     id: str
     deleted: bool
@@ -186,7 +189,7 @@ class Deleted(msgspec.Struct, frozen=True):
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A change that only a person may make."""
+    """A change that requires a person's decision."""
 
     id: str
     kind: str  # promotion, demotion, lesson, held, suggestion, archive, domain-edit, conflict
@@ -197,12 +200,12 @@ class Proposal(msgspec.Struct, frozen=True):
     status: str  # open, accepted, rejected
     created_at: str
     decided_at: str | None = None
-    origin: str = ""  # who said it
+    origin: str = ""  # the origin of the text
     effect: str = ""  # what accepting it does
 
 
 class AuditShare(msgspec.Struct, frozen=True):
-    """What one source costs."""
+    """The token cost of one source."""
 
     source: str
     tokens: int
@@ -220,7 +223,7 @@ class Duplicate(msgspec.Struct, frozen=True):
 
 
 class AuditAnalysis(msgspec.Struct, frozen=True):
-    """Where the tokens go."""
+    """Token costs by source and category."""
 
     total_tokens: int
     breakdown: tuple[AuditShare, ...]
@@ -255,7 +258,7 @@ class IndexStatus(msgspec.Struct, frozen=True):
 
 
 class AuditVerdict(msgspec.Struct, frozen=True):
-    """Whether the audit log is whole; problems name the line."""
+    """Whether the audit log is intact; problems name the line."""
 
     ok: bool
     records: int
@@ -271,7 +274,7 @@ class EntryLife(msgspec.Struct, frozen=True):
 
 
 class BroughtIn(msgspec.Struct, frozen=True):
-    """Counts of what a migration or import stored, knew already, held for review, and could not place."""
+    """How many rows a migration or import stored, already had, held for review, and could not place."""
 
     stored: int
     known: int
@@ -281,11 +284,11 @@ class BroughtIn(msgspec.Struct, frozen=True):
     types: Mapping[str, int]
     unplaced: tuple[str, ...]
     dry_run: bool = False
-    judged: tuple[str, ...] = ()  # lines whose type the judge told, and how sure it was
+    judged: tuple[str, ...] = ()  # lines whose type the judge chose, with its probability
     placed: tuple[str, ...] = ()  # of a dry run: each line with its place, type and text
-    removed: int = 0  # entries that an undo took back
+    removed: int = 0  # entries that an undo removed
     checkpoint: str = ""  # made before anything was stored
-    pages: int = 0  # that were copied
+    pages: int = 0  # number of copied pages
 
 
 class ForgottenPage(msgspec.Struct, frozen=True):
@@ -302,18 +305,18 @@ class Forgotten(msgspec.Struct, frozen=True):
 
     removed: Mapping[str, int]
     pages: tuple[ForgottenPage, ...] = ()
-    checkpoints: tuple[str, ...] = ()  # contain it and were kept
-    left: tuple[str, ...] = ()  # places that nobody but their owner may change
+    checkpoints: tuple[str, ...] = ()  # checkpoints that contain it and were kept
+    left: tuple[str, ...] = ()  # places that only their owner may change
     unfinished: tuple[str, ...] = ()  # files that another process still reads
     dry_run: bool = False
-    rows: tuple[str, ...] = ()  # of a dry run: what would go of the databases, kind and words
-    kept_out: int = 0  # texts that may not come in from now on
+    rows: tuple[str, ...] = ()  # of a dry run: rows that would be removed, kind and text
+    kept_out: int = 0  # texts that are refused from now on
 
 
 class KeptOut(msgspec.Struct, frozen=True):
-    """How much a group keeps out since a day, and why; what it is nobody can tell from fingerprints."""
+    """How much a group has refused since a day, and why; fingerprints do not reveal what."""
 
     day: str
     reason: str
     texts: int = 0
-    values: int = 0  # of facts and relations
+    values: int = 0  # values of facts and relations

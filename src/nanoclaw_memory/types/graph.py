@@ -1,4 +1,4 @@
-"""Nouns of the graph: fact, relation, alias, answer."""
+"""Types of the graph: fact, relation, alias, answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Fact(msgspec.Struct, frozen=True):
     valid_to: str = ""
     superseded_by: int | None = None
     origin: str = "owner"
-    project: str = ""  # in which it was stated; a value of one project replaces none of another
+    project: str = ""  # the project in which it was stated; a value of one project replaces none of another
 
     @property
     def text(self) -> str:
@@ -62,16 +62,16 @@ class Relation(msgspec.Struct, frozen=True):
     valid_to: str = ""
     superseded_by: int | None = None
     origin: str = "owner"
-    project: str = ""  # in which it was stated; a value of one project replaces none of another
+    project: str = ""  # the project in which it was stated; a value of one project replaces none of another
 
     @property
     def value(self) -> str:
-        """What it states of the subject, as a fact's value."""
+        """Return what it states about the subject, as a fact's value."""
         return self.object
 
     @property
     def text(self) -> str:
-        if self.predicate in ("→", "↔"):  # an arrow without a word says no more than that
+        if self.predicate in ("→", "↔"):  # an arrow without a predicate means only that
             return f"{self.subject} {self.predicate} {self.object}"
         return f"{self.subject} → {self.predicate} → {self.object}"
 
@@ -93,16 +93,16 @@ class GraphHit(msgspec.Struct, frozen=True):
     why: str
     combined: float = 0.0
     linked: bool = False
-    context: bool = False  # another fact of an entity that was already answered above
-    mark: str = ""  # superseded, earlier: a newer statement on the same subject stands elsewhere
+    context: bool = False  # another fact of an entity that an earlier hit answered
+    mark: str = ""  # superseded or earlier: there is a newer statement on the same subject
     newer: Newer | None = None
-    shared: bool = False  # said in a shared chat, and shown in private
-    elsewhere: str = ""  # another project, in which it was said
-    since: str = ""  # the day from which on it holds, where the person is
+    shared: bool = False  # said in a shared chat, shown in private
+    elsewhere: str = ""  # the other project in which it was said
+    since: str = ""  # the day from which it holds, in the person's time zone
 
     @property
     def untrusted(self) -> bool:
-        """Whether it comes from whom the owner does not trust."""
+        """Return whether it comes from an origin that the owner does not trust."""
         return self.item.origin in FOREIGN
 
     @property
@@ -119,7 +119,7 @@ class GraphHit(msgspec.Struct, frozen=True):
 
     @property
     def when(self) -> str:
-        """Since when it holds, who stated it, and what was stated later on the same subject."""
+        """Return since when it holds, who stated it, and the later statement on the same subject."""
         day = self.since or (self.item.valid_from or self.item.created_at)[:10]
         since = f"since {day}" if day else ""  # an alias has no day
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
@@ -129,12 +129,12 @@ class GraphHit(msgspec.Struct, frozen=True):
 
     @property
     def dated(self) -> str:
-        """The text with when it holds."""
+        """Return the text with its date."""
         return f"{self.text} ({self.when})" if self.when else self.text
 
 
 def tier(activation: float) -> str:
-    """Hot above 2, Warm from 1, Cool below."""
+    """Return Hot above 2, Warm from 1, Cool below."""
     return "Hot" if activation > 2.0 else "Warm" if activation >= 1.0 else "Cool"
 
 
@@ -145,7 +145,7 @@ class GraphAnswer(msgspec.Struct, frozen=True):
     entities: tuple[str, ...] = ()
     ambiguous: tuple[str, ...] = ()
     took_ms: float = 0.0
-    degraded: tuple[str, ...] = ()  # what could not take part: files that changed and were not read yet
+    degraded: tuple[str, ...] = ()  # what could not take part: changed files that were not read yet
 
 
 class GraphTable(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class GraphTable(msgspec.Struct, frozen=True):
 
     @property
     def lines(self) -> list[str]:
-        """The table as text, a line for each row below that of the columns; empty without rows."""
+        """Return the table as text, a header and a line per row; empty without rows."""
         return [" | ".join(map(_cell, row)) for row in (self.columns, *self.rows)] if self.rows else []
 
 
@@ -179,7 +179,7 @@ def _cell(value: Any) -> str:
 
 
 class Upserted(msgspec.Struct, frozen=True):
-    """What a write to the graph did."""
+    """The result of a write to the graph."""
 
     id: int
     retired: tuple[int, ...] = ()
@@ -189,7 +189,7 @@ class Upserted(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What was imported; `problems` lists the first lines that were not, and why."""
+    """The result of an import; `problems` lists the first lines that were refused, and why."""
 
     facts: int = 0
     relations: int = 0
@@ -201,7 +201,7 @@ class Imported(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
     def without(self, problem: str) -> Imported:
-        """The same with one more skipped line."""
+        """Return the same with one more skipped line."""
         return msgspec.structs.replace(
             self, skipped=self.skipped + 1, problems=(*self.problems, problem)[:MAX_PROBLEMS]
         )

@@ -1,4 +1,4 @@
-"""Nouns of the host: chats, messages, groups, tasks, transcripts."""
+"""Types of the host: chats, messages, groups, tasks, transcripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Chat(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One chat message; `arrival` is its number in the order of storing, which cursors refer to."""
+    """One chat message; `arrival` is its number in the order of storing, to which cursors refer."""
 
     id: str
     chat_jid: str
@@ -33,7 +33,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class ChatGroup(msgspec.Struct, frozen=True):
-    """A chat that has an agent: its directory's name and what calls the agent."""
+    """A chat that has an agent: the name of its directory and the trigger that calls the agent."""
 
     jid: str
     name: str
@@ -45,7 +45,7 @@ class ChatGroup(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What an agent has to answer: the messages that ask, and those before them since the last answer."""
+    """The messages that an agent has to answer, and those before them since the last answer."""
 
     group: ChatGroup
     messages: tuple[Message, ...]
@@ -73,7 +73,7 @@ class AgentPlace(msgspec.Struct, frozen=True):
     agent_home: Path
     ipc: Path
     environment: dict[str, str]
-    shared: Path  # a directory that it may read beside its own, with CLAUDE.md for all groups
+    shared: Path  # a directory that it may also read, with CLAUDE.md for all groups
     container_config: dict[str, Any] | None = None
 
 
@@ -107,7 +107,7 @@ class TaskRun(msgspec.Struct, frozen=True):
 
 
 class Utterance(msgspec.Struct, frozen=True):
-    """One turn of a transcript: who, what, and when if it is known."""
+    """One turn of a transcript: speaker, text, and time if known."""
 
     speaker: str  # User, Agent
     text: str

@@ -1,4 +1,4 @@
-"""Nouns of search: chunks, hits, corpora, what an indexing run did."""
+"""Types of search: passages, hits, corpora, results of an indexing run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """What is found as one: lines of a file, a turn, an entry, a fact; and what it stands under."""
+    """A unit that retrieval returns (lines of a file, a turn, an entry, a fact), with its context."""
 
     start_line: int
     end_line: int
@@ -19,53 +19,54 @@ class Passage(msgspec.Struct, frozen=True):
     day: str = ""
     speaker: str = ""
     importance: float | None = None
-    # Of rows of databases:
+    # Fields of database rows:
     number: int = 0
-    reference: str = ""  # an entry's id; where a fact was read
+    reference: str = ""  # an entry's id, or where a fact was read
     moment: str = ""
     session: str = ""
     project: str = ""
     origin: str = ""
     private: bool = False
     type: str = ""
-    tags: str = ""  # each on a line of its own
+    tags: str = ""  # one per line
     status: str = ""  # empty: current
     priority: int = 0
     expires: str = ""
-    seen: str = ""  # of a file's passage without a day: the day by which it was written
+    seen: str = ""  # for an undated passage of a file: the day by which it was written
+    stood: bool = False  # an undated passage that its file had when first read: it may be older than anything
 
     @property
     def said(self) -> str:
-        """The day on which it was said, or by which it was written."""
+        """Return the day on which it was said, or by which it was written."""
         return self.day or self.seen
 
 
 class Newer(msgspec.Struct, frozen=True):
-    """The statement that follows an older one on the same subject."""
+    """The statement that supersedes an older one on the same subject."""
 
     place: str
     day: str
     text: str = ""
 
     def after(self, mark: str) -> str:
-        """What to say of the older one."""
+        """Return the note that is appended to the older one."""
         where = f"{self.place} of {self.day}" if self.place else self.day
         return f"{mark}, {'by' if mark == 'superseded' else 'see'} {where}"
 
     def quoted(self, mark: str) -> str:
-        """The same with the newer one's words."""
+        """Return the same with the newer statement's words."""
         return f'{self.after(mark)}: "{self.text}"'
 
     def told(self, mark: str) -> str:
-        """The same in few words, for a model that only has to know what was said later."""
+        """Return the same in few words, for a model that only needs the later statement."""
         return f'{mark}; {self.day}: "{self.text}"'
 
 
-IN_SHARED_CHAT = "said in the shared chat"  # the mark of what private memory shows and did not say itself
+IN_SHARED_CHAT = "said in the shared chat"  # the mark in private for what only a shared chat said
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """Something that search found, of whatever kind; `score` is 0 to 1."""
+    """A search result of any kind; `score` is 0 to 1."""
 
     kind: str  # chunk (lines of a file), entry, exchange, fact, relation, lesson
     path: str
@@ -94,26 +95,26 @@ class Hit(msgspec.Struct, frozen=True):
     place: str = ""
     session: str = ""
     project: str = ""
-    # What became of it: `superseded` by a newer statement, or merely `earlier` than it on the same subject.
+    # Its status: `superseded` by a newer statement, or merely `earlier` than one on the same subject.
     mark: str = ""
     newer: Newer | None = None
-    seen: str = ""  # the day by which it was written, where `day` is not known
-    shared: bool = False  # said in a shared chat, and shown in private
+    seen: str = ""  # the day by which it was written, if `day` is unknown
+    shared: bool = False  # said in a shared chat, shown in private
 
     @property
     def when(self) -> str:
-        """When it was said."""
+        """Return when it was said."""
         return self.day or (f"by {self.seen}" if self.seen else "undated")
 
     @property
     def status(self) -> str:
-        """Its mark, with where and when the newer statement was made."""
+        """Return its mark, with place and date of the newer statement."""
         mark = self.newer.after(self.mark) if self.newer else self.mark
         return "; ".join(filter(None, (IN_SHARED_CHAT if self.shared else "", mark)))
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Hits, best first, and in `degraded` what could not take part."""
+    """Hits, best first; `degraded` names what could not take part."""
 
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...] = ()
@@ -167,14 +168,14 @@ class EmbeddingPrice(msgspec.Struct, frozen=True):
     """What a model would cost, in dollars."""
 
     name: str
-    price: float  # of a million tokens
+    price: float  # per million tokens
     all: float
     waiting: float
     configured: bool = False
 
 
 class EmbeddingCost(msgspec.Struct, frozen=True):
-    """Texts of the index, their tokens, those that have no vector yet, and what each model would cost."""
+    """Texts of the index, their tokens, how many have no vector yet, and what each model would cost."""
 
     texts: int
     tokens: int

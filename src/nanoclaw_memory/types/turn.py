@@ -1,53 +1,53 @@
-"""Nouns of the turn: who asks (scope), exchange, block, lesson, outcome."""
+"""Types of the turn: scope, exchange, block, lesson, outcome."""
 
 from __future__ import annotations
 
 import msgspec
 
 MAIN_GROUP = "main"
-SHARED = "shared-"  # begins the names of databases of what shared chats remember
-# Who said something, the most trusted first: the person at the command line, the page or a file; the person in a
-# private conversation; a model; a group chat; another memory; and what was quoted, pasted or fetched.
+SHARED = "shared-"  # prefix of the databases of shared chats
+# Origins, the most trusted first: the person at the command line, the page or a file; the person in a private
+# conversation; a model; a group chat; another memory; and what was quoted, pasted or fetched.
 ORIGINS = ("owner", "user", "agent", "shared", "import", "tool", "web")
-OWN = ("owner", "user")  # their words are theirs, whatever they read like
-FOREIGN = ("shared", "import", "tool", "web")  # what they say steers nothing before a person has approved it
+OWN = ("owner", "user")  # the person's own words, never treated as an attack
+FOREIGN = ("shared", "import", "tool", "web")  # their text steers nothing before a person has approved it
 
 
 def rank(origin: str) -> int:
-    """The place of an origin among ORIGINS; one that a damaged row has is trusted least."""
+    """Return the place of an origin among ORIGINS; an unknown one, from a damaged row, is trusted least."""
     return ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS)
 
 
 def trust(origin: str) -> int:
-    """How far an origin counts in the graph: whom the owner trusts alike, others less the further they are."""
+    """Return the rank of an origin in the graph, higher for less trusted; those the owner trusts share the lowest."""
     return max(rank(origin), rank("agent"))
 
 
 def stated_by(origin: str) -> str:
-    """What a reader must know of who stated something: an agent, or somebody whom the owner does not trust."""
-    # Private memory says itself what a shared chat said.
+    """Return the label of an untrusted or agent origin, for readers."""
+    # Statements of shared chats are marked separately.
     untrusted = f"untrusted: from {origin}" if origin in FOREIGN and origin != "shared" else ""
     return "by agent" if origin == "agent" else untrusted
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Who asks: the group whose directory is used, the session, whether private memory may be seen, and where."""
+    """Who asks: the group whose directory is used, the session, whether private memory is visible, and where."""
 
     group: str = MAIN_GROUP
     session_id: str = ""
     private: bool = True
-    origin: str = "owner"  # who writes, of ORIGINS; set by the interface, never by arguments
-    project: str = ""  # the slug that the working directory names; empty for none
-    client: str = ""  # the token or program by which an agent asks, whatever sessions it names
+    origin: str = "owner"  # the writer, one of ORIGINS; set by the interface, never by arguments
+    project: str = ""  # the slug of the working directory's project; empty for none
+    client: str = ""  # the token or program of the agent, whatever session it names
 
     @property
     def author(self) -> str:
-        """The origin of what this scope writes: in a shared one everybody may have said it."""
+        """Return the origin of what this scope writes: in a shared scope anybody may have said it."""
         return self.origin if self.private or self.origin in FOREIGN else "shared"
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """One call of a tool as the host reported it: what it touched and what came out."""
+    """One call of a tool as the host reported it: its target and its result."""
 
     tool: str
     target: str = ""
@@ -55,7 +55,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One message and its answer; `private` is that of the scope in which it was recorded, `origin` who spoke."""
+    """One message and its answer; `private` is that of the scope in which it was recorded, `origin` the speaker."""
 
     id: int
     session_id: str
@@ -66,11 +66,11 @@ class Exchange(msgspec.Struct, frozen=True):
     private: bool = True
     project: str = ""
     origin: str = "user"
-    foreign_lines: tuple[int, ...] = ()  # of the message, as far as its form does not tell them
+    foreign_lines: tuple[int, ...] = ()  # lines of others that the form of the message does not reveal
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """What became of a reported exchange."""
+    """The result of reporting an exchange."""
 
     id: int
     new: bool
@@ -81,7 +81,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """The exchanges of one session, counted."""
+    """A session with counts of its exchanges."""
 
     session_id: str
     exchanges: int
@@ -89,8 +89,8 @@ class Session(msgspec.Struct, frozen=True):
     last: str
     topics: tuple[str, ...] = ()
     project: str = ""
-    shared: bool = False  # of a shared chat, and shown in private
-    title: str = ""  # the first sentence that says what it is about, shortened
+    shared: bool = False  # of a shared chat, shown in private
+    title: str = ""  # the first sentence that names its subject, shortened
 
 
 class SessionHit(msgspec.Struct, frozen=True):
@@ -103,11 +103,11 @@ class SessionHit(msgspec.Struct, frozen=True):
     exchange_id: int = 0
     path: str = ""
     line: int = 0
-    shared: bool = False  # said in a shared chat, and shown in private
+    shared: bool = False  # said in a shared chat, shown in private
 
 
 class Block(msgspec.Struct, frozen=True):
-    """Text to be put before a model call, whole: label line, fence, lines, closing mark."""
+    """Text to be put before a model call: label line, fence, lines, closing mark."""
 
     label: str
     text: str
@@ -115,7 +115,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class PluginNote(msgspec.Struct, frozen=True):
-    """What a plugin left out, or could not do, in words."""
+    """What a plugin left out or could not do, as text."""
 
     plugin: str
     reason: str
@@ -129,7 +129,7 @@ class InjectedLine(msgspec.Struct, frozen=True):
 
 
 class Injection(msgspec.Struct, frozen=True):
-    """What one plugin did at a session's start or in a turn: what it injected, or its `reason` to be silent."""
+    """One plugin's part in a session's start or a turn: what it injected, or the `reason` for nothing."""
 
     plugin: str
     hits: int
@@ -137,7 +137,7 @@ class Injection(msgspec.Struct, frozen=True):
     ms: float
     reason: str = ""
     lines: tuple[InjectedLine, ...] = ()
-    event: str = "turn"  # turn, or start
+    event: str = "turn"  # turn or start
     session_id: str = ""
     at: str = ""
 
@@ -151,7 +151,7 @@ class TokenSum(msgspec.Struct, frozen=True):
 
 
 class Injections(msgspec.Struct, frozen=True):
-    """The last injections, and what all of them cost; `calls` counts silent ones too."""
+    """The last injections, and what all of them cost; `calls` includes those without injection."""
 
     injections: tuple[Injection, ...]
     plugins: tuple[TokenSum, ...]
@@ -172,18 +172,18 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The blocks for one message, who gave none and why, and what else there is to say."""
+    """The blocks for one message, the plugins without a block and why, and other notes."""
 
     blocks: tuple[Block, ...]
     skipped: tuple[PluginNote, ...] = ()
     notes: tuple[PluginNote, ...] = ()
     took_ms: float = 0.0
-    explained: tuple[Explanation, ...] = ()  # of a session's start, and where it was asked for
-    boot: str = ""  # the boot context, where a session's start was asked for it
+    explained: tuple[Explanation, ...] = ()  # only if asked for
+    boot: str = ""  # the boot context, if a session's start asked for it
 
     @property
     def text(self) -> str:
-        """The boot context and all blocks as one text for the model."""
+        """Return the boot context and all blocks as one text for the model."""
         blocks = "\n\n".join(block.text for block in self.blocks)
         return f"{self.boot}\n{blocks}".strip() if self.boot else blocks
 
@@ -206,8 +206,8 @@ class Lesson(msgspec.Struct, frozen=True):
     created_at: str = ""
     retired_because: str = ""
     reach: str = "topic"  # general, topic, once
-    why: str = ""  # who found the correction and how sure it was
-    helped: int = 0  # injections after which the answer showed it
+    why: str = ""  # how the correction was found, and with which certainty
+    helped: int = 0  # injections after which the answer followed it
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -219,7 +219,7 @@ class Outcome(msgspec.Struct, frozen=True):
     query: str
     pre_entropy: float
     post_entropy: float | None
-    feedback: str  # good, bad, neutral; empty while the next message is awaited
+    feedback: str  # good, bad, neutral; empty until the next message
     helped: bool | None
     injected_at: str
 

@@ -1,4 +1,4 @@
-"""Nouns of upkeep and health: jobs, check-up findings, status."""
+"""Types of upkeep and health: jobs, check-up findings, status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class JobRun(msgspec.Struct, frozen=True):
 
 
 class JobState(msgspec.Struct, frozen=True):
-    """An upkeep job: when it runs, when it last did, and when it last changed something."""
+    """An upkeep job: its schedule, its last run, and its last change."""
 
     name: str
     about: str
@@ -48,13 +48,13 @@ class MergedIn(msgspec.Struct, frozen=True):
     added: dict[str, int] = {}
     changed: dict[str, int] = {}
     removed: dict[str, int] = {}
-    forgotten: int = 0  # records that were left out because a person forgot or rejected them
-    conflicts: tuple[str, ...] = ()  # proposals: two machines set one thing without knowing of each other
+    forgotten: int = 0  # records left out because a person forgot or rejected them
+    conflicts: tuple[str, ...] = ()  # proposals for values that two machines set independently
     problems: tuple[str, ...] = ()  # file, line and what is wrong with it
 
 
 class MovedDatabase(msgspec.Struct, frozen=True):
-    """A database that is in another store now, with the rows of each table, counted and compared there."""
+    """A database that was moved to another store, with the compared row counts of its tables."""
 
     name: str
     rows: int
@@ -63,7 +63,7 @@ class MovedDatabase(msgspec.Struct, frozen=True):
 
 
 class MovedStore(msgspec.Struct, frozen=True):
-    """What a move to another store brought there; the source is as it was."""
+    """What was moved to another store; the source is unchanged."""
 
     to: str
     databases: tuple[MovedDatabase, ...]
@@ -73,7 +73,7 @@ class MovedStore(msgspec.Struct, frozen=True):
 
 
 class Flush(msgspec.Struct, frozen=True):
-    """Whether an agent is to be asked to write down what should last, why, and with which hidden prompt."""
+    """Whether to ask an agent to write down what should last, why, and with which hidden prompt."""
 
     needed: bool
     why: str
@@ -82,7 +82,7 @@ class Flush(msgspec.Struct, frozen=True):
 
 
 class Refreshed(msgspec.Struct, frozen=True):
-    """What a refresh did to a page, and where the version before it is kept."""
+    """What a refresh changed in a page, and where the previous version is kept."""
 
     path: str
     changed: bool
@@ -101,7 +101,7 @@ class HeartbeatItem(msgspec.Struct, frozen=True):
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """Where the machine's scheduler was changed to run upkeep, or no longer to run it."""
+    """Where the machine's scheduler was changed to run upkeep, or to stop."""
 
     where: str
     changed: bool
@@ -111,7 +111,7 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One line of a check-up: its level, what was found, and the command that helps."""
+    """One finding of a check-up: its level, its text, and the command that helps."""
 
     level: str  # ok, note, warning, problem
     message: str
@@ -119,7 +119,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class CacheSize(msgspec.Struct, frozen=True):
-    """What one cache of the process that answers takes, and the most that it may."""
+    """The size of one cache of the process, and its maximum."""
 
     name: str
     bytes: int
@@ -127,7 +127,7 @@ class CacheSize(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """What a home contains, at a glance."""
+    """An overview of a home."""
 
     home: Path
     group: str
@@ -137,27 +137,27 @@ class Status(msgspec.Struct, frozen=True):
     databases: dict[str, int]  # name -> bytes
     embedder: str
     usage: tuple[dict[str, float | str], ...] = ()
-    project: str = ""  # that the working directory names
+    project: str = ""  # the project of the working directory
     problems: tuple[str, ...] = ()  # lost or unusable databases, a clock that jumped
-    off: tuple[str, ...] = ()  # directories in which agents get and leave nothing
+    off: tuple[str, ...] = ()  # directories in which memory is switched off
     caches: tuple[CacheSize, ...] = ()
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """What a job changed, or would change, and what is worth reporting about it."""
+    """What a job changed or would change, and notes about it."""
 
     changed: int = 0
     notes: tuple[str, ...] = ()
 
 
 class EvalQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A person's question with what must and what must not appear; `faces` are all that must answer it."""
+    """A person's question with what must and must not appear; `faces` are those that must answer it."""
 
     ask: str
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     faces: tuple[str, ...] = msgspec.field(default=(), name="in")
-    nothing: bool = False  # nothing may be said: in a turn, unless `in` names others
+    nothing: bool = False  # nothing must be returned: in a turn, unless `in` names others
     category: str = ""
 
 
@@ -173,7 +173,7 @@ class EvalAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True):
-    """Answers to all questions, the questions that failed, and what passed in the accepted result and does no more."""
+    """Answers to all questions, the failed ones, and the regressions against the accepted result."""
 
     answers: tuple[EvalAnswer, ...]
     failed: tuple[str, ...] = ()
@@ -183,5 +183,5 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Beside an accepted result only regressions count."""
+        """Return whether it passed; with an accepted result only regressions count."""
         return not self.regressions if self.compared else not self.failed

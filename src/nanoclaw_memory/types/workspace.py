@@ -1,4 +1,4 @@
-"""Nouns of the workspace: log lines, boot, policies, checkpoints, projects, items of other SDKs."""
+"""Types of the workspace: log lines, boot, policies, checkpoints, projects, items of other SDKs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LogLine(msgspec.Struct, frozen=True):
     indent: int = 0
     project: str = ""
     origin: str = "owner"
-    path: str = ""  # of the archive that the line was moved to
+    path: str = ""  # of the archive to which the line was moved
 
 
 class Agent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +52,7 @@ class PageFile(msgspec.Struct, frozen=True):
 
 
 class PageText(msgspec.Struct, frozen=True):
-    """A Markdown file as it was read; its fingerprint tells whether it has changed since."""
+    """A Markdown file as it was read; its fingerprint reveals whether it has changed since."""
 
     path: str
     text: str
@@ -61,7 +61,7 @@ class PageText(msgspec.Struct, frozen=True):
 
 
 class PageVersion(msgspec.Struct, frozen=True):
-    """An earlier text of a page: what it was until `until`."""
+    """A former text of a page, valid until `until`."""
 
     name: str
     until: str
@@ -69,17 +69,17 @@ class PageVersion(msgspec.Struct, frozen=True):
 
 
 class LineOrigin(msgspec.Struct, frozen=True):
-    """Where a line of a page comes from: an accepted proposal and its sources, or a version that first had it."""
+    """Where a line of a page comes from: an accepted proposal and its sources, or the first version that has it."""
 
     line: int
     text: str
-    since: str = ""  # empty: older than every kept version
+    since: str = ""  # empty: older than every stored version
     proposal: str = ""
     sources: tuple[str, ...] = ()
 
 
 class Written(msgspec.Struct, frozen=True):
-    """Where a line was written; `held` is the entry that waits for a person in its place."""
+    """Where a line was written; `held` is the entry that awaits review instead."""
 
     path: str
     line: int
@@ -104,11 +104,11 @@ class Boot(msgspec.Struct, frozen=True):
     text: str
     tokens: int
     mode: str
-    brief: str = ""  # the part of the text that is the brief of the entries
+    brief: str = ""  # the brief within the text
 
 
 class Created(msgspec.Struct, frozen=True):
-    """What `init` made and what it left as it was."""
+    """What `init` created and what existed already."""
 
     home: Path
     created: tuple[str, ...]
@@ -125,11 +125,11 @@ class Policy(msgspec.Struct, frozen=True):
     reason: str = ""
     source: str = ""
     line: int = 0
-    enforce: str = ""  # what a tool hook does: warn (also when empty), ask or block
+    enforce: str = ""  # the reaction of a tool hook: warn (also when empty), ask or block
 
 
 class PolicyHit(msgspec.Struct, frozen=True):
-    """A policy that a planned action triggers, how surely (0 to 1), and by which words or by its meaning."""
+    """A policy that a planned action triggers, its certainty (0 to 1), and the words, or that it was the meaning."""
 
     policy: Policy
     score: float
@@ -170,7 +170,7 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class DatabaseCheck(msgspec.Struct, frozen=True):
-    """What the integrity check of one database file found; nothing when it is sound."""
+    """The problems that the integrity check of one database found; empty if it is sound."""
 
     group: str
     path: str
@@ -187,14 +187,14 @@ class CheckpointChange(msgspec.Struct, frozen=True):
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A project: its memory file, its own or shared by all groups, if it has one, and what was said in it."""
+    """A project: its memory file (its own or shared by all groups), if any, and the exchanges in it."""
 
     slug: str
     path: str = ""
     title: str = ""
     chars: int = 0
     exchanges: int = 0
-    last: str = ""  # when something was last said in it
+    last: str = ""  # time of the last exchange
 
 
 class StoredItem(msgspec.Struct, frozen=True):
@@ -209,7 +209,7 @@ class StoredItem(msgspec.Struct, frozen=True):
 
 
 class Mirrored(msgspec.Struct, frozen=True):
-    """What brought a directory and a team's pages to the same state."""
+    """The result of synchronising a directory with a team's pages."""
 
     pulled: int = 0
     pushed: int = 0

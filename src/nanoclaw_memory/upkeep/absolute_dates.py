@@ -1,4 +1,4 @@
-"""Write dates in place of days that count from the day of writing: "next week" means nothing a year later."""
+"""Replace relative dates by absolute ones: "next week" means nothing a year later."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DAYS = {
 _UNITS = "week|weekend|month|quarter|year|woche|wochenende|monat|quartal|jahr"
 _WEEKDAYS = "|".join(name for name, word in LEXICON.items() if word.kind == "weekday")
 _COUNTS = "day|week|month|year|tag|woche|monat|jahr"
-# "In two weeks" is left: work may be done in two weeks.
+# "In two weeks" is skipped: work may be done in two weeks.
 _PHRASE = regex(
     r"(?P<before>\b(?i:on|by|until|till|since|from|before|after|for|of|in|during|over|bis|ab|seit|vor|nach|am|im|zum|für|"
     r"von|vom|zur)\s+)?(?P<article>\b(?i:the|der|die|das|dem|den)\s+)?"
@@ -43,13 +43,13 @@ _PHRASE = regex(
 
 
 def with_dates(text: str, day: date) -> str:
-    """The text with dates for the days that it counts from `day`; what may mean two days stays as it is."""
+    """Return the text with dates in place of days relative to `day`; ambiguous ones stay."""
     german = language(text) == "german"
     return _PHRASE.sub(lambda match: _dated(match, day, german), text)
 
 
 def _dated(match: re.Match[str], day: date, german: bool) -> str:
-    found = None if _is_span(match) else _found(match, day)
+    found = None if _is_span(match) else _period_of(match, day)
     if found is None:
         return match[0]
     kind, value = found
@@ -64,16 +64,16 @@ def _dated(match: re.Match[str], day: date, german: bool) -> str:
 
 
 def _is_span(match: re.Match[str]) -> bool:
-    """Whether it is a length of time: "in the last year"."""
+    """Return whether it is a length of time: "in the last year"."""
     return bool(match["which"]) and (match["article"] or "").strip().casefold() == "the"
 
 
-def _found(match: re.Match[str], day: date) -> tuple[str, str] | None:
-    """A day, or the week, month, quarter or year; None for what may mean two."""
+def _period_of(match: re.Match[str], day: date) -> tuple[str, str] | None:
+    """Return a day, or the week, month, quarter or year; None if ambiguous."""
     if word := match["day"] or match["word"]:
         return "day", (day + timedelta(days=_DAYS[word.casefold()])).isoformat()
     if match["which"]:
-        return _beside(match, day)
+        return _adjacent_period(match, day)
     many, unit = match["many"] or match["wieviel"], lexeme(match["ago"] or match["her"]).name
     count = int(many) if many.isdigit() else max(lexeme(many).value, 1)
     if unit in ("day", "week"):
@@ -81,8 +81,8 @@ def _found(match: re.Match[str], day: date) -> tuple[str, str] | None:
     return "period", str(day.year - count) if unit == "year" else _month(day, -count)
 
 
-def _beside(match: re.Match[str], day: date) -> tuple[str, str] | None:
-    """What stands beside the day of writing: the next week, this month, last Friday."""
+def _adjacent_period(match: re.Match[str], day: date) -> tuple[str, str] | None:
+    """Return a period next to the day of writing: the next week, this month, last Friday."""
     step = {"n": 1, "c": 1, "k": 1, "t": 0, "d": 0}.get(match["which"][0].casefold(), -1)
     unit = lexeme(match["unit"])
     if unit.kind == "weekday":

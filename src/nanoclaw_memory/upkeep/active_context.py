@@ -42,11 +42,11 @@ _CALLED_OPEN = regex(
 )
 _NOTE = "active_context"
 MOST_EXCHANGES = 100
-MAX_TALK = 4_000  # characters of one side that are looked at
+MAX_TALK = 4_000  # characters of one side that are read
 
 
 def refresh(group: Group) -> Refreshed:
-    """Replace the lines of the last refresh by new ones; lines that somebody else wrote stay."""
+    """Replace the lines of the last refresh; lines of anybody else stay."""
     changed, size = False, 0
     page, note = active_context(group.scope.project), "_".join(filter(None, (_NOTE, group.scope.project)))
 
@@ -63,7 +63,7 @@ def refresh(group: Group) -> Refreshed:
 
 
 def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, list[str]]:
-    """The new page, and which of its lines are ours; unchanged when there is nothing new."""
+    """Return the new page, and which of its lines are ours; unchanged when there is nothing new."""
     fresh = {FOCUS: _focus(group), DECIDED: list(_decisions(group)), OPEN: list(_questions(group))}
     if not any(fresh.values()):
         return before, ours
@@ -84,7 +84,7 @@ def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, 
 
 
 def _focus(group: Group) -> list[str]:
-    """What the person said or wanted about the topics of the session, latest first; else what they said last."""
+    """Return the person's statements and wishes on the session's topics, latest first; else their last words."""
     if not group.has("continuity"):
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
@@ -95,7 +95,7 @@ def _focus(group: Group) -> list[str]:
 
 
 def _decisions(group: Group) -> Iterator[str]:
-    """The decisions of the last days that nothing later contradicts, latest first."""
+    """Yield the decisions of the last days that nothing later contradicts, latest first."""
     newer: list[Features] = []
     for day, _, entry in _recent_lines(group, DECISION_DAYS):
         own = features(entry.text)
@@ -106,7 +106,7 @@ def _decisions(group: Group) -> Iterator[str]:
 
 
 def _questions(group: Group) -> Iterator[str]:
-    """Questions and to-dos of the last weeks, logged or called open, that nothing later settles."""
+    """Yield questions and to-dos of the last weeks, logged or called open, that nothing later settles."""
     talk = list(_answers(group))
     settled: list[tuple[date, Features]] = []
     for asked in _called_open(group):
@@ -126,7 +126,7 @@ def _is_settled(question: Features, day: date, settled: Iterable[tuple[date, Fea
 
 
 def _is_answered(question: Features, day: date, talk: Iterable[tuple[date, Features]]) -> bool:
-    """Whether something said in talk takes up most of a question; one word in common is none."""
+    """Return whether a statement in conversation contains most of a question; one common word is not enough."""
     near = ((answer, len(question.stems & answer.stems)) for said, answer in talk if said >= day)
     return any(count >= 2 and contained(question, answer) >= 0.5 for answer, count in near)
 
@@ -140,7 +140,7 @@ class _Sentence(msgspec.Struct, frozen=True):
 
 
 def _talk(group: Group) -> Iterator[_Sentence]:
-    """What the person and the agent said in the project during the last weeks, latest first."""
+    """Yield what the person and the agent said in the project during the last weeks, latest first."""
     if not group.has("continuity"):
         return
     since = stamp(group.clock.now() - timedelta(days=QUESTION_DAYS))
@@ -154,7 +154,7 @@ def _talk(group: Group) -> Iterator[_Sentence]:
 
 
 def _answers(group: Group) -> Iterator[tuple[date, Features]]:
-    """What was stated in talk; an agent that denies knows no answer."""
+    """Yield statements from conversations, without an agent's denials that it knows an answer."""
     for one in _talk(group):
         own = features(one.text)
         if (
@@ -166,14 +166,14 @@ def _answers(group: Group) -> Iterator[tuple[date, Features]]:
 
 
 def _called_open(group: Group) -> Iterator[_Sentence]:
-    """What the person called an open question."""
+    """Yield what the person called an open question."""
     for one in _talk(group):
         if one.by_person and (match := _CALLED_OPEN.match(one.text)):
             yield replace(one, text=match["what"])
 
 
 def _recent_lines(group: Group, days: int) -> Iterator[tuple[date, str, LogLine]]:
-    """The project's log lines of the last days, latest first, with their day and their raw line."""
+    """Yield the project's log lines of the last days, latest first, with their day and their raw line."""
     apart = group.settings.projects.enabled
     since = group.today - timedelta(days=days)
     for day, _, path in reversed(logs(group.workspace)):
@@ -195,7 +195,7 @@ def _features(line: str) -> Features:
 
 
 def _presentable(group: Group, texts: Iterable[str], origin: str = "owner") -> Iterator[str]:
-    """Shortened lines without credentials that say who wrote them; suspicious and forgotten ones are left out."""
+    """Yield shortened, attributed lines without credentials; suspicious and forgotten ones are left out."""
     by = "" if origin == "owner" else f"[by {origin}] "
     for text in texts:
         admitted = group.intake.admit_or_none(one_line(text))

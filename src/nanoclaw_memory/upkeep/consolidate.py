@@ -1,4 +1,4 @@
-"""Let a language model read what was said: facts for the graph, memories as proposals; all must stand in the words."""
+"""Let a language model read conversations: facts for the graph, memories as proposals; all must be in the messages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
 MOST_READ = 500  # exchanges of one run
-LEAST_WORDS = 4  # of a message that may tell something
-LONGEST = 300  # characters of a memory
-FROM_MESSAGE = 0.6  # of a memory's words that must stand in the message
-_READ = "consolidated"  # up to which exchange, among the graph's marks
+LEAST_WORDS = 4  # minimal words of a message that may contain something
+LONGEST = 300  # maximal characters of a memory
+FROM_MESSAGE = 0.6  # share of a memory's words that must be in the message
+_READ = "consolidated"  # the last exchange read, stored among the graph's marks
 _I = frozenset("i i'm i've my me mine we our us ich mein meine mich mir wir unser unsere uns".split())
 _TASK = """You read messages that one person wrote to an assistant, and pick what is worth knowing months later: facts
 about people, things and projects, decisions, preferences, dates. Leave out greetings, tasks, moods, and whatever is
@@ -50,14 +50,14 @@ class _Memory(msgspec.Struct, frozen=True):
 
 
 class _OwnMessage(msgspec.Struct, frozen=True):
-    """What a person said in one exchange, in their own words."""
+    """A person's own words in one exchange."""
 
     exchange: Exchange
     text: str
 
 
 def consolidate(group: Group, dry_run: bool) -> JobResult:
-    """Read what was said since the last time; a no-op unless a language model is configured and allowed to."""
+    """Read what was said since the last run; a no-op unless a language model is configured and allowed to."""
     calls = ModelCalls(group, "consolidate", _TASK)
     if calls.writer is None or not group.has("continuity"):
         return JobResult()
@@ -75,7 +75,7 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
         done, refusals = _take(group, [messages[place] for place in batch], rows)
         changed += done
         notes += refusals
-        # What is left out of a run for its cost is read by the next.
+        # What exceeds the budget of a run is read by the next.
         everything = batch is batches[-1] and batch.stop == len(messages)
         _note_read(group, last if everything else messages[batch.stop - 1].exchange.id)
     if not messages and last:
@@ -84,18 +84,18 @@ def consolidate(group: Group, dry_run: bool) -> JobResult:
 
 
 def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
-    """The last exchange looked at, and the messages with something to read."""
+    """Return the last exchange examined, and the messages with something to read."""
     found = group.exchanges.after(int(note_of(group.graph.db, "graph_state", _READ) or 0), MOST_READ)
     messages = [
         _OwnMessage(one, text)
         for one in found
         if one.origin in ("owner", "user") and (text := one_line(said(one, teaches=False).lines))
     ]
-    telling = [one for one in messages if len(words(one.text)) >= LEAST_WORDS and _states(one.text)]
+    telling = [one for one in messages if len(words(one.text)) >= LEAST_WORDS and _states_something(one.text)]
     return (found[-1].id if found else 0), telling
 
 
-def _states(text: str) -> bool:
+def _states_something(text: str) -> bool:
     return any(not sentence.endswith("?") for sentence in sentences(text))
 
 
@@ -107,7 +107,7 @@ def _note_read(group: Group, number: int) -> None:
 def _take(
     group: Group, messages: Sequence[_OwnMessage], rows: Sequence[_Memory | None]
 ) -> tuple[int, list[str]]:
-    """Store what the rows say and their messages do too: how much was new, and why some was refused."""
+    """Store rows that their messages confirm; return how many were new, and why others were refused."""
     user, stored, refused = group.settings.user.entity, 0, []
     facts: dict[int, list[Triple]] = {}
     for memory in rows:
@@ -130,7 +130,7 @@ def _take(
 
 
 def _store(group: Group, exchange: Exchange, triples: Sequence[Triple]) -> int:
-    """Put facts into the graph; they hold from when they were said, and are marked as read by a model."""
+    """Put facts into the graph; they are valid from the time of the message, and marked as read by a model."""
     done = group.graph.take_in(
         Statement(
             path=f"exchanges/{exchange.id}{READ_BY_MODEL}",
@@ -151,42 +151,42 @@ def _triple(fact: tuple[str, str, str], user: str) -> Triple:
 
 
 def fact_fault(fact: tuple[str, str, str], message: str, user: str) -> str:
-    """Why a fact does not stand in a message; empty when it does."""
+    """Return why a message does not contain a fact; empty if it does."""
     entity, key, value = (one_line(part) for part in fact)
     if not (entity and key and value) or len(key.split()) > 4:
         return "it has no entity, key and value"
     own = entity.casefold() in ("user", user.casefold())
     if own and not _I & {*words(message)}:
         return "the person says nothing of themselves"
-    if not own and not _stands_in(entity, message):
+    if not own and not _is_in(entity, message):
         return f"{entity} does not stand in the message"
-    saying = [sentence for sentence in sentences(message) if _stands_in(value, sentence)]
+    saying = [sentence for sentence in sentences(message) if _is_in(value, sentence)]
     if not saying:
         return f"{value} does not stand in the message"
     if not any(map(stated, saying)):
         return "it is asked, supposed or told by others"
-    clause = next((one for one in _clauses(" ".join(saying)) if _stands_in(value, one)), "")
-    return "" if _holds(clause, f"{key} {value}") else "it is denied, or of the past"
+    clause = next((one for one in _clauses(" ".join(saying)) if _is_in(value, one)), "")
+    return "" if _states_present(clause, f"{key} {value}") else "it is denied, or of the past"
 
 
 def _clauses(text: str) -> list[str]:
     return [clause for sentence in sentences(text) for _, clause in clauses(sentence)]
 
 
-def _holds(clause: str, told: str) -> bool:
-    """Whether a clause says what is; one that denies, or tells of the past, must be told as such."""
+def _states_present(clause: str, told: str) -> bool:
+    """Return whether a clause states a present fact; a denied or past one must be marked as such."""
     born = wording.BORN.search(clause)
     past = wording.PAST.search(clause) and not (born or wording.PAST.search(told))
     denied = wording.DENIAL.search(clause) and not wording.DENIAL.search(told)
     return not (past or denied)
 
 
-def _stands_in(part: str, text: str) -> bool:
+def _is_in(part: str, text: str) -> bool:
     return f" {' '.join(words(part))} " in f" {' '.join(words(text))} " or fold(part) in fold(text).split()
 
 
 def memory_fault(text: str, message: str) -> str:
-    """Why a memory says more than its message, or something else; empty when it does not."""
+    """Return why a memory says more or something else than its message; empty if it is faithful."""
     if len(text) > LONGEST:
         return "it is too long"
     if reasons := suspicions(text):
@@ -210,7 +210,7 @@ def memory_fault(text: str, message: str) -> str:
 
 
 def _propose(group: Group, exchange: Exchange, text: str, kind: str) -> bool:
-    """Propose a line for MEMORY.md, unless it is there already."""
+    """Propose a line for MEMORY.md, unless it contains the line already."""
     if any(restates(known, features(text)) for known in pages.item_features(group.page(PAGE))):
         return False
     section, line = section_for(group, group.page(PAGE), text, kind), f"{text} ({exchange.timestamp[:10]})"

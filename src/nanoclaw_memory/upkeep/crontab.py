@@ -19,12 +19,12 @@ _TIMEOUT = 30
 
 
 def command(home: Path) -> list[str]:
-    """The command that the machine runs: every due job of every group."""
+    """Return the command that the machine runs: every due job of every group."""
     return [sys.executable, "-m", "nanoclaw_memory", "--home", str(home), "upkeep", "--due", "--all-groups"]
 
 
 def install(home: Path, remove: bool = False, systemd: bool = False) -> Installed:
-    """Write or remove our line or units; what others wrote there stays as it is."""
+    """Write or remove our line or units; those of others stay."""
     if "\n" in str(home) or "%" in str(home):
         raise InvalidValue(f"the home {str(home)!r} cannot stand in a crontab", "move it to a plain path")
     return _systemd(home, remove) if systemd else _cron(home, remove)
@@ -48,7 +48,7 @@ def _cron(home: Path, remove: bool) -> Installed:
 
 
 def with_line(text: str, home: Path, remove: bool = False) -> str:
-    """A crontab with our line for this home, once, or without it."""
+    """Return a crontab with exactly one line of ours for this home, or without it."""
     mark = f"# nanoclaw-memory {home}"
     kept = [line for line in text.splitlines() if not line.endswith(mark)]
     if not remove:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 MAX_BYTES = SIZE_TARGETS["MEMORY.md"]
 MAX_LINES = MEMORY_MAX_LINES
-HAND_WRITTEN = 2.0  # what a person wrote is demoted last
+HAND_WRITTEN = 2.0  # a person's own lines are demoted last
 FRESHNESS = 0.3
 HALF_LIFE = 180
 PER_USE = 0.05
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How large a page is, or would be."""
+    """The size of a page, or its size after changes."""
 
     bytes: int
     lines: int
@@ -36,12 +36,12 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def size_of(text: str) -> Size:
-    """The size of a page."""
+    """Return the size of a page."""
     return Size(len(text.encode("utf-8", "surrogatepass")), text.count("\n"))
 
 
 def demote(group: Group, text: str) -> int:
-    """Propose as many demotions as the open promotions need space; returns how many are new."""
+    """Propose as many demotions as the open promotions need space; return how many are new."""
     if not group.has("entries"):
         return 0
     waiting = group.proposals.listed("open", "promotion")
@@ -49,7 +49,7 @@ def demote(group: Group, text: str) -> int:
     leaving = {str(one.payload["text"]) for one in group.proposals.listed("open", "demotion")}
     replaced = {
         str(one.payload.get("replaces", "")) for one in promotions
-    }  # gone already when they are accepted
+    }  # demoted before the promotions are accepted
     items = pages.items(text)
     after = _size_after(text, promotions, [item for item in items if pages.item_text(item) in leaving])
     proposed = 0
@@ -58,7 +58,7 @@ def demote(group: Group, text: str) -> int:
             break
         line = pages.item_text(item)
         if line in leaving or line in replaced or group.intake.forgets(line):
-            continue  # leaves anyway, or was forgotten and only its owner keeps it on the page
+            continue  # removed anyway, or forgotten and only kept by its owner
         made = group.proposals.propose(
             "demotion",
             {"file": "MEMORY.md", "text": line},
@@ -77,7 +77,7 @@ def demote(group: Group, text: str) -> int:
 
 
 def _size_after(text: str, promotions: list[Proposal], leaving: list[LogBlock]) -> Size:
-    """The page's size once every proposal is accepted."""
+    """Return the page's size once every proposal is accepted."""
     now = size_of(text)
     come = [one for one in promotions if not one.payload.get("replaces")]
     more = sum(len(str(one.payload["text"]).encode()) + 4 for one in promotions)
@@ -92,7 +92,7 @@ def _bytes(item: LogBlock) -> int:
 
 
 def _cheapest(group: Group, items: list[LogBlock]) -> list[tuple[LogBlock, float]]:
-    """The items with their value by importance, age and use; least first."""
+    """Return the items with their value by importance, age and use; least first."""
     accepted = group.proposals.listed("accepted", "promotion")
     importance = {str(one.payload["text"]): float(one.payload["importance"]) for one in accepted}
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}

@@ -29,15 +29,15 @@ from nanoclaw_memory.workspace.roster import agents
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
-PENDING_FORGET = "forget.pending"  # there while a forget has more to do
+PENDING_FORGET = "forget.pending"  # exists while a forget is unfinished
 LOW_DISK = 200_000_000
-SAMPLED = 500  # passages whose language is looked at
-FOREIGN = 0.25  # share of them from which an English embedder is worth a warning
+SAMPLED = 500  # passages whose language is examined
+FOREIGN = 0.25  # minimal share of them for a warning about an English embedder
 LEFT_FOR = 3_600  # seconds after which no living writer has a temporary file
 
 
 def examine(group: Group, fix: bool = False) -> list[Finding]:
-    """All findings, problems first; `fix` removes temporary files of killed writers."""
+    """Return all findings, problems first; `fix` removes temporary files of killed writers."""
     try:
         zone(group.settings.user.timezone)
     except SettingsError as error:  # nothing else can be examined without settings
@@ -57,7 +57,7 @@ def examine(group: Group, fix: bool = False) -> list[Finding]:
 
 
 def check_home(group: Group) -> Iterator[Finding]:
-    """Permissions and space."""
+    """Check permissions and space."""
     root = group.home.root
     if not os.access(root, os.W_OK):
         yield Finding("problem", f"{root} is read-only: nothing can be remembered", f"chmod u+w {root}")
@@ -88,7 +88,7 @@ def check_home(group: Group) -> Iterator[Finding]:
 
 
 def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
-    """The list of forgotten texts: while it is missing or damaged, new texts are refused."""
+    """Check the tombstones: while they are missing or damaged, new texts are refused."""
     try:
         if not intake.is_damaged():
             return
@@ -99,13 +99,13 @@ def check_forgotten(intake: Intake, fix: bool) -> Iterator[Finding]:
             )
             yield Finding("warning", message, "forget again what is missing: nanoclaw-memory forget")
         else:
-            intake.tombstones()  # raises when it is gone; a damaged one is among the databases
+            intake.tombstones()  # raises if they are lost; damaged ones are reported with the databases
     except StoreError as error:
         yield Finding("problem", error.message, error.hint)
 
 
 def sweep(group: Group, now: datetime) -> list[Finding]:
-    """Remove the temporary files of killed writers; one that is not old may belong to a living one."""
+    """Remove the temporary files of killed writers; a recent one may belong to a living process."""
     if not group.scope.private or not group.workspace.is_dir():
         return []
     old = [path for path in _leftovers(group) if now.timestamp() - path.stat().st_mtime > LEFT_FOR]
@@ -119,7 +119,7 @@ def sweep(group: Group, now: datetime) -> list[Finding]:
 
 
 def repair_databases(group: Group) -> Iterator[Finding]:
-    """Mend what cannot be decoded, and accept the loss of writes; each is reported once more."""
+    """Repair undecodable text, and accept lost writes; each is reported once more."""
     for database in _databases(group) if group.scope.private else ():
         try:
             mended, lost = repair(database)
@@ -143,7 +143,7 @@ def _leftovers(group: Group) -> Iterator[Path]:
 
 
 def check_settings(group: Group) -> Iterator[Finding]:
-    """Problems met while the settings were read."""
+    """Report the problems met while the settings were read."""
     for problem in group.configuration.problems:
         yield Finding("warning", problem, "nanoclaw-memory config show")
     changed = sum(origin != "default" for origin in group.configuration.origins.values())
@@ -153,7 +153,7 @@ def check_settings(group: Group) -> Iterator[Finding]:
 
 
 def check_files(group: Group) -> Iterator[Finding]:
-    """Files that cannot be read as memory, and links that lead out."""
+    """Report files that cannot be read as memory, and links that lead outside."""
     count = 0
     shared = group.configuration.settings.privacy.shared_files
     for relative, path in memory_files(group.home, group.scope, shared):
@@ -185,7 +185,7 @@ def check_files(group: Group) -> Iterator[Finding]:
 
 
 def check_sizes(group: Group) -> Iterator[Finding]:
-    """Always-loaded files over their target cost tokens in every session."""
+    """Report always-loaded files over their target: they cost tokens in every session."""
     for relative, target in SIZE_TARGETS.items():
         path = group.workspace / relative
         size = path.stat().st_size if path.is_file() else 0
@@ -200,7 +200,7 @@ def check_sizes(group: Group) -> Iterator[Finding]:
 
 
 def check_boot(group: Group) -> Iterator[Finding]:
-    """How MEMORY.md reaches the agent, and why."""
+    """Report how MEMORY.md reaches the agent, and why."""
     mode = memory_mode(group.settings)
     shape = {
         "full": "MEMORY.md is loaded whole",
@@ -211,7 +211,7 @@ def check_boot(group: Group) -> Iterator[Finding]:
 
 
 def check_databases(group: Group) -> Iterator[Finding]:
-    """Integrity of the databases that exist, and what the engine offers."""
+    """Check the integrity of existing databases, and what the engine supports."""
     for database in _databases(group):
         problems, following = examine_database(database)
         if problems:
@@ -229,7 +229,7 @@ def check_databases(group: Group) -> Iterator[Finding]:
 
 
 def check_model(group: Group) -> Iterator[Finding]:
-    """The embedder, and which languages it knows."""
+    """Check the embedder and the languages it supports."""
     from nanoclaw_memory.providers import models
 
     embeddings = group.configuration.settings.embeddings
@@ -251,7 +251,7 @@ def check_model(group: Group) -> Iterator[Finding]:
 
 
 def _english_only(group: Group) -> Finding:
-    """What the English model means for this memory: a multilingual one helps where much of it is not English."""
+    """Report what the English model means for this memory: a multilingual one helps where much of it is not English."""
     english = "the local embedder knows English; other languages are found by keyword"
     other = "nanoclaw-memory models install multilingual-e5-small"
     try:
@@ -270,7 +270,7 @@ def _english_only(group: Group) -> Finding:
 
 
 def check_judge(group: Group) -> Iterator[Finding]:
-    """The small model that says what a message is: without it rules decide."""
+    """Check the small model that classifies messages: without it rules decide."""
     from nanoclaw_memory.providers import scorer
     from nanoclaw_memory.providers.judge import shared_judge
 
@@ -307,7 +307,7 @@ def _databases(group: Group) -> tuple[Database, ...]:
 
 
 def check_lost_entries(group: Group) -> Iterator[Finding]:
-    """Entries that only the domain files contain, because their database was lost or replaced."""
+    """Report entries that only the domain files contain, because their database was lost or replaced."""
     try:
         if group.has("entries"):
             lost = sum(len(group.entries.ledger.domains.lost(kind)) for kind in TYPES)
@@ -315,7 +315,7 @@ def check_lost_entries(group: Group) -> Iterator[Finding]:
             lost = count_lines(group.workspace)
         missing = _missing_ids(group)
     except StoreError:
-        return  # the check of the databases reports it
+        return  # reported by the check of the databases
     if missing:
         named = f"entries.db has lost what the audit log knows as {', '.join(missing)}"
         yield Finding("problem", named, "what the domain files have of it: nanoclaw-memory entries migrate")
@@ -325,7 +325,7 @@ def check_lost_entries(group: Group) -> Iterator[Finding]:
 
 
 def check_clock(group: Group) -> Iterator[Finding]:
-    """What is dated in the future: the clock was wrong when it was stored, or is wrong now."""
+    """Report dates in the future: the clock was wrong when they were stored, or is wrong now."""
     ahead = stamp(group.clock.now() + timedelta(days=1))
     count, last = 0, ""
     for name in _dated(group):
@@ -349,7 +349,7 @@ def check_clock(group: Group) -> Iterator[Finding]:
 
 
 def date_rows(group: Group) -> Iterator[Finding]:
-    """Date what a clock in the future has dated by the order in which it was stored."""
+    """Replace dates in the future by dates that follow the order of storing."""
     now = group.clock.now()
     for name in _dated(group) if group.scope.private else ():
         try:
@@ -366,13 +366,13 @@ def _dated(group: Group) -> list[str]:
 
 
 def _missing_ids(group: Group) -> list[str]:
-    """The entries among lost writes: stored as the audit log says, and neither there nor deleted."""
+    """Return the entries among lost writes: stored according to the audit log, and neither present nor deleted."""
     lost = group.database("entries").lost_writes() if group.has("entries") else 0
     stored: dict[str, None] = {}
     for record in group.entries.ledger.audit_log.records() if lost else ():
         if record.get("group") != group.scope.group:
             continue
-        if record.get("event") == "forget":  # takes entries without naming them
+        if record.get("event") == "forget":  # removes entries without naming them
             stored.clear()
         elif record.get("event") == "store":
             stored[str(record.get("id"))] = None

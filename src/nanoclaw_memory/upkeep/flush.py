@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NO_REPLY = "NO_REPLY"
 FILE = "sessions.json"
 MAX_SESSIONS = 500
-SHRUNK = 0.7  # a window this much smaller than at the last flush has been compacted meanwhile
+SHRUNK = 0.7  # a window this much smaller than at the last flush was compacted since
 _PROMPT = """This session will be compacted soon, and what only stands in it will be gone. Write down now what
 should last: decisions with their reasons, lessons, facts about people and projects, open questions. Append one line
 for each to {log} with memory_write; change nothing that stands there. The person does not see this exchange.
@@ -30,7 +30,7 @@ If there is nothing to keep, answer exactly {silent}."""
 
 
 class _LastFlush(msgspec.Struct, frozen=True):
-    """When a session was last asked, and how large its window and transcript were."""
+    """When a session was last asked, and the size of its window and transcript."""
 
     flushed_at: str
     tokens: int
@@ -42,7 +42,7 @@ class _Sessions(msgspec.Struct):
 
 
 def flush_needed(group: Group, context_tokens: int, transcript_bytes: int = 0) -> Flush:
-    """Whether to ask the agent now; a yes is recorded, because it is given once per compaction cycle."""
+    """Return whether to ask the agent now; a yes is recorded, because it is returned once per compaction cycle."""
     own = group.settings.flush
     if context_tokens < 0 or transcript_bytes < 0:
         raise InvalidValue("a window cannot hold less than nothing", "give the tokens that the session uses")
@@ -77,7 +77,7 @@ def compacted(data: Path, session: str) -> None:
 
 
 def _claim(group: Group, tokens: int, size: int) -> bool:
-    """Claim this cycle's one flush; False when it was claimed before."""
+    """Claim this cycle's one flush; return False if it was claimed before."""
     session = encodable(group.scope.session_id)
     with locked(group.data):
         known = _read(group.data)
@@ -90,7 +90,7 @@ def _claim(group: Group, tokens: int, size: int) -> bool:
 
 
 def _is_smaller(before: _LastFlush, tokens: int, size: int) -> bool:
-    """Whether the window is clearly smaller than before: the host compacted it without reporting it."""
+    """Return whether the window is clearly smaller than before: the host compacted it without reporting it."""
     if tokens and before.tokens:
         return tokens < SHRUNK * before.tokens
     return size < SHRUNK * before.bytes

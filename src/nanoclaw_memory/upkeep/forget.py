@@ -1,7 +1,7 @@
-"""Forget for good: by id, entity, session or text, out of every store, file and copy of one group.
+"""Forget permanently: by id, entity, session or text, in every store, file and copy of one group.
 
-A tombstone comes first and what the request is found by goes last: killed at any point, the same command
-completes the work. Free pages, keyword segments and the WAL of every touched database are written anew.
+The tombstone is written first and the row that identifies the request is removed last: killed at any point, the same
+command completes the work. Free pages, keyword segments and the WAL of every touched database are rewritten.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from nanoclaw_memory.workspace.files import replace_text
 
 MAX_TEXT = 20_000
 SHORTEST_WORD = 3  # letters or digits
-# The store by which a request is found; "again" is what tombstones keep away.
+# The store that identifies a request; "again" stands for everything with a tombstone.
 LAST = {"id": "entries", "entity": "graph", "session": "continuity", "text": "entries", "again": "entries"}
 
 Consent = Callable[[Sequence[ForgottenPage]], bool]
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What a person wants forgotten; exactly one of them. `again`: all that was forgotten before."""
+class ForgetRequest(msgspec.Struct, frozen=True):
+    """What a person wants forgotten; exactly one field is set. `again`: everything forgotten before."""
 
     id: str = ""
     entity: str = ""
@@ -46,7 +46,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def by(self) -> str:
-        """Which of them it is."""
+        """Return the name of the set field."""
         given = [name for name in LAST if getattr(self, name)]
         if len(given) != 1:
             raise InvalidValue(
@@ -62,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Forgetting:
     """One request to forget."""
 
-    def __init__(self, targets: ForgetTargets, asked: Asked) -> None:
+    def __init__(self, targets: ForgetTargets, asked: ForgetRequest) -> None:
         self.at = targets
         self.asked = asked
         self.group = targets.group
@@ -74,14 +74,14 @@ class Forgetting:
             self.at.wanted = replace(self.at.wanted, topics=topics)
 
     def preview(self) -> Forgotten:
-        """What would go; changes nothing."""
+        """Return what would be removed; change nothing."""
         plan = self._result(self._pages(self._changes(), False), self.at.counted(), dry_run=True)
         return replace(plan, rows=self.at.shown())
 
     def carry_out(self, agreed: Consent, checkpoints: bool, keep_out: bool = False) -> Forgotten:
-        """Forget; pages only if `agreed` says so when it is shown what leaves them.
+        """Forget; pages are changed only if `agreed` accepts the lines that would leave them.
 
-        A text that nothing contains is kept out only if that is what is asked.
+        A text that nothing contains is refused from now on only if that is requested.
         """
         changes = self._changes()
         counted = self.at.counted()
@@ -109,24 +109,24 @@ class Forgetting:
         kept = () if checkpoints else tuple(held)
         return replace(result, checkpoints=(*kept, *unreadable), unfinished=tuple(unfinished))
 
-    # ---- what is asked ----
+    # ---- the request ----
 
     def _resolved(self) -> tuple[Wanted, Phrases]:
-        """What to look for, and what to keep away from now on."""
+        """Return what to look for, and what to refuse from now on."""
         if len(self.asked.value) > MAX_TEXT:
             raise InvalidValue(
                 f"the text has {len(self.asked.value):,} characters", "give the sentence that tells it"
             )
         wanted, kept = getattr(self, f"_by_{self.by}")()
-        if self.pending.exists():  # an earlier run was killed: what it had kept away goes too
+        if self.pending.exists():  # an earlier run was killed: complete what its tombstones cover
             wanted = replace(wanted, matcher=wanted.matcher | self._forgotten_before())
         return wanted, kept
 
     def _by_text(self) -> tuple[Wanted, Phrases]:
-        phrases = Phrases.asked(*self.group.intake.wordings(self.asked.text))
+        phrases = Phrases.of_request(*self.group.intake.wordings(self.asked.text))
         if not phrases:
             raise InvalidValue("the text holds no words", "give the words that are to be forgotten")
-        if not any(_tells(word) for phrase in phrases.inside for word in phrase):
+        if not any(_is_distinctive(word) for phrase in phrases.inside for word in phrase):
             raise InvalidValue(
                 "the text is too short: nearly everything contains it",
                 "give the sentence that tells it, or a name with --entity",
@@ -148,7 +148,7 @@ class Forgetting:
             raise NotFound(f"there is no entry {self.asked.id[:80]!r}", "see: ncm entries list --status all")
         table = own.ledger.table
         merged = [str(one["content"]) for entry in chain for one in table.merges_of(entry.id)]
-        phrases = Phrases.met([*(entry.content for entry in chain), *merged], longest=10_000)
+        phrases = Phrases.of_rows([*(entry.content for entry in chain), *merged], longest=10_000)
         numbers = table.db.query(
             "SELECT number FROM entries WHERE id IN (SELECT value FROM json_each(:ids))",
             {"ids": json.dumps([entry.id for entry in chain])},
@@ -158,30 +158,30 @@ class Forgetting:
 
     def _by_entity(self) -> tuple[Wanted, Phrases]:
         name = fold(self.asked.entity)
-        if not name or not Phrases.asked(self.asked.entity):
+        if not name or not Phrases.of_request(self.asked.entity):
             raise InvalidValue("the entity is empty", 'name it: ncm forget --entity "Anna Kowalski"')
         names, labels = {name}, {self.asked.entity}
-        for own in self.group.worlds("facts"):
+        for own in self.group.private_and_shared("facts"):
             table = NameTable(own.database("facts"))
             meaning = table.meanings([name])[name]
             if not meaning.ambiguous:
                 names |= set(meaning.names)
                 labels |= set(table.labels(meaning.names).values())
-        wanted = Wanted(Phrases.asked(*labels), names=frozenset(names))
-        return wanted, Phrases.met(self._texts(wanted))
+        wanted = Wanted(Phrases.of_request(*labels), names=frozenset(names))
+        return wanted, Phrases.of_rows(self._texts(wanted))
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
         entries = [row.texts[0] for row in self.at.rows("entries", erasure.ENTRY, session)]
         exchanges = self.at.rows("continuity", erasure.EXCHANGE, session)
         said = [text for row in exchanges for text in row.texts]
-        phrases = Phrases.met(entries, longest=10_000)
-        return Wanted(phrases, session=self.asked.session), phrases | Phrases.spoken(said)
+        phrases = Phrases.of_rows(entries, longest=10_000)
+        return Wanted(phrases, session=self.asked.session), phrases | Phrases.of_talk(said)
 
     # ---- what is found ----
 
     def _texts(self, wanted: Wanted) -> Iterator[str]:
-        """What will be removed, in its own words: of that a tombstone keeps fingerprints."""
+        """Yield the texts that will be removed; their tombstones contain fingerprints."""
         for step, place in (
             ("entries", erasure.ENTRY),
             ("entries", erasure.WORDING),
@@ -190,19 +190,19 @@ class Forgetting:
             for row in self.at.rows(step, place, wanted):
                 yield from (text for text in row.texts if holds(wanted.matcher, text))
         for change in self.at.files.page_changes(wanted):
-            # A heading may be a mere name, of which something new may be said one day.
+            # A heading may be a mere name, about which something new may be written one day.
             yield from (line.lstrip("-*+> \t") for line in change.lines if not line.startswith("#"))
 
     def _changes(self) -> list[PageChange]:
-        """What leaves pages; the facts that those lines say are marked to go with them."""
+        """Return the changes of pages; facts from removed lines are marked for removal."""
         changes = self.at.files.page_changes(self.at.wanted)
         if self.group.has("facts"):
             keys = {name: set(found) for name, found in self.at.wanted.keys.items()}
             for change in changes:
-                said = self.group.graph.said_on(change.relative, change.before, change.gone)
+                said = self.group.graph.items_on_lines(change.relative, change.before, change.gone)
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
-            said = self.group.graph.said_in(self.at.statements())
+            said = self.group.graph.items_stated_in(self.at.statements())
             keys.setdefault("facts", set()).update(said["fact"])
             keys.setdefault("relations", set()).update(said["relation"])
             self.at.wanted = replace(
@@ -210,7 +210,7 @@ class Forgetting:
             )
         return changes
 
-    # ---- what is done ----
+    # ---- removal ----
 
     def _tombstones(self, changes: Sequence[PageChange]) -> None:
         lines = (line for change in changes for line in change.lines)
@@ -224,7 +224,7 @@ class Forgetting:
         )
 
     def _erase(self, changes: Sequence[PageChange]) -> None:
-        """Every store in its turn; the one that the request is found by goes last."""
+        """Erase in every store; the one that identifies the request comes last."""
         paths = {change.relative for change in changes}
         for change in changes:
             self.at.files.apply(change, self.at.wanted)
@@ -236,17 +236,17 @@ class Forgetting:
             self.at.step(name)
         self._domains()
         self.at.step("domains")
-        self.at.erase_page_versions()  # those of domain files too, which are earlier ones by now
+        self.at.erase_page_versions()  # including those of domain files, which are outdated by now
         if (
             self.group.data / PROPOSALS_PAGE
-        ).exists():  # derived from rows, which may have left by another's words
+        ).exists():  # derived from rows, which may have been removed because of another row
             write_page(self.group)
         said = [" ".join(phrase) for phrase in (*self.kept.inside, *self.kept.whole)]
         self.at.erase_chunks(paths, said)
         self.at.step("chunks")
 
     def _domains(self) -> None:
-        """Domain files are written anew; one that a person is editing has been offered as a page."""
+        """Rewrite the domain files; one that a person is editing was offered as a page."""
         if not self.group.has("entries"):
             return
         domains = self.group.entries.ledger.domains
@@ -256,7 +256,7 @@ class Forgetting:
                 domains.discard_edits(kind)
 
     def _audit(self, counts: Mapping[str, int]) -> None:
-        """The log says that something was forgotten and how much, never what."""
+        """Record in the audit log that something was forgotten and how much, never what."""
         ledger = self.group.entries.ledger
         about = {"text": fingerprint(self.asked.value)} if self.by == "text" else {}
         with ledger.db.transaction():
@@ -269,7 +269,7 @@ class Forgetting:
             )
 
     def _scrub(self) -> list[str]:
-        """Write every database anew; gives those that another process keeps from it."""
+        """Rewrite every database; return those that another process blocks."""
         found: dict[Path, Database] = {}
         own = (
             *self.group.existing_databases(),
@@ -288,7 +288,7 @@ class Forgetting:
             self.pending.unlink(missing_ok=True)
         return unfinished
 
-    # ---- what is told ----
+    # ---- the report ----
 
     def _pages(self, changes: Sequence[PageChange], removed: bool) -> tuple[ForgottenPage, ...]:
         return tuple(ForgottenPage(one.relative, len(one.gone), one.diff, removed) for one in changes)
@@ -310,6 +310,6 @@ class Forgetting:
         )
 
 
-def _tells(word: str) -> bool:
-    """Whether a word alone can be what somebody wants forgotten; in some scripts a character is a word."""
+def _is_distinctive(word: str) -> bool:
+    """Return whether a single word can be a request to forget; in some scripts a character is a word."""
     return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

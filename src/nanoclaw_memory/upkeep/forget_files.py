@@ -22,7 +22,7 @@ from nanoclaw_memory.store.phrases import holds, texts_in, words_of
 from nanoclaw_memory.store.read_only import texts_of
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import MAIN_GROUP, SHARED
-from nanoclaw_memory.upkeep.forgotten_lines import removed_lines, tells_in_its_name, without
+from nanoclaw_memory.upkeep.forgotten_lines import name_reveals_removed, removed_lines, without
 from nanoclaw_memory.workspace.checkpoints import FOLDER as CHECKPOINTS
 from nanoclaw_memory.workspace.files import locked, read_text, replace_text, split_lines
 from nanoclaw_memory.workspace.paths import Home, agent_home
@@ -43,24 +43,24 @@ _NEVER = ("audit.jsonl", "audit.head")
 
 
 class PageChange(msgspec.Struct, frozen=True):
-    """What leaves one page."""
+    """What is removed from one page."""
 
     relative: str
     path: Path
     before: str
-    after: str  # empty: the file itself goes
+    after: str  # empty: the file itself is removed
     gone: frozenset[int]
     diff: str
     renamed: bool = False
 
     @property
     def lines(self) -> list[str]:
-        """The lines that leave."""
+        """Return the lines that are removed."""
         return [line for number, line in enumerate(split_lines(self.before)) if number in self.gone]
 
 
 class Files(msgspec.Struct, frozen=True):
-    """The files of one group that may hold its texts."""
+    """The files of one group that may contain its texts."""
 
     home: Home
     group: str
@@ -70,10 +70,10 @@ class Files(msgspec.Struct, frozen=True):
     def workspace(self) -> Path:
         return self.home.workspace(self.group)
 
-    # ---- pages: what people write and read ----
+    # ---- pages: written and read by people ----
 
     def page_changes(self, wanted: Wanted) -> list[PageChange]:
-        """Every page with what would leave it; changes nothing."""
+        """Return every affected page with the lines to remove; change nothing."""
         changes = []
         for relative, path in self._pages():
             change = self._page_change(relative, path, wanted)
@@ -82,7 +82,7 @@ class Files(msgspec.Struct, frozen=True):
         return changes
 
     def apply(self, change: PageChange, wanted: Wanted) -> None:
-        """Take the lines out of the page as it is now; all or nothing."""
+        """Remove the lines from the page as it is now; all or nothing."""
         with locked(change.path.parent):
             now = self._page_change(change.relative, change.path, wanted)
             if now is None:
@@ -97,7 +97,7 @@ class Files(msgspec.Struct, frozen=True):
             private.sync_folder(now.path.parent)
 
     def names_left(self, wanted: Wanted) -> list[str]:
-        """Pages whose very name holds the text; only their owner may rename them."""
+        """Return pages whose name contains the text; only their owner may rename them."""
         return [
             relative
             for relative, path in self._pages()
@@ -119,7 +119,7 @@ class Files(msgspec.Struct, frozen=True):
                 split_lines(before), split_lines(after), f"a/{relative}", f"b/{relative}", n=1
             )
         )
-        renamed = tells_in_its_name(relative, before, gone)
+        renamed = name_reveals_removed(relative, before, gone)
         return PageChange(relative, path, before, after, frozenset(gone), diff, renamed)
 
     def _pages(self) -> Iterator[tuple[str, Path]]:
@@ -127,7 +127,7 @@ class Files(msgspec.Struct, frozen=True):
             if relative.startswith(f"{CHECKPOINTS}/") or path.suffix == ".tmp":
                 continue
             if relative.startswith(f"{DOMAINS}/") and not self._edited(path):
-                continue  # written anew from the entries
+                continue  # rewritten from the entries
             yield relative, path
         own = self.home.group_root(self.group) / "CLAUDE.md"
         if own.is_file():
@@ -146,10 +146,10 @@ class Files(msgspec.Struct, frozen=True):
             return True
         return page is not None and page.edited
 
-    # ---- what the machine keeps for itself ----
+    # ---- files of the program ----
 
     def machine_files(self, wanted: Wanted) -> list[tuple[str, Path, int]]:
-        """Our own files that hold it: where it counts, the file, and how many records."""
+        """Return our own files that contain it: kind, path, and number of records."""
         found = []
         for kind, path in self._machine():
             count = self._held(kind, path, wanted)
@@ -158,7 +158,7 @@ class Files(msgspec.Struct, frozen=True):
         return found
 
     def clean(self, kind: str, path: Path, wanted: Wanted) -> None:
-        """Take records out of a queue or log; delete what is derived."""
+        """Remove records from a queue or log; delete derived files."""
         if kind in ("spooled", "log_lines", "transcripts") and path.suffix == ".jsonl":
             self._without_records(path, wanted)
         elif kind == "versions":
@@ -169,9 +169,10 @@ class Files(msgspec.Struct, frozen=True):
             path.unlink(missing_ok=True)
 
     def others_left(self, wanted: Wanted) -> list[str]:
-        """Files that hold it and that nobody but their owner may change.
+        """Return files that contain it and that only their owner may change.
 
-        The audit log, the settings, the roster, tokens, the agent's own files, and pages that are no text to us.
+        These are the audit log, the settings, the roster, tokens, the agent's own files, and pages that are no valid
+        text.
         """
         fixed = (self.home.logs / "audit.jsonl", self.home.settings_file, self.home.root / ROSTER)
         own = [path.name for path in fixed if path.is_file() and _text_holds(path, wanted)]
@@ -205,7 +206,7 @@ class Files(msgspec.Struct, frozen=True):
                 yield "leftovers", path
 
     def _version_of(self, path: Path) -> str:
-        """The page of which a file is an earlier version."""
+        """Return the page of which a file is an earlier version."""
         page = path.parent.relative_to(self.home.data(self.group) / "versions").as_posix()
         return page if page.endswith(".md") else f"{page.replace('memory_', 'memory/', 1)}.md"
 
@@ -239,7 +240,7 @@ class Files(msgspec.Struct, frozen=True):
     # ---- checkpoints: copies of everything ----
 
     def checkpoints(self, wanted: Wanted) -> tuple[list[str], list[str]]:
-        """The checkpoints that hold it, and those that cannot be read."""
+        """Return the checkpoints that contain it, and those that cannot be read."""
         held, unreadable = [], []
         folder = self.workspace / CHECKPOINTS
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -253,13 +254,13 @@ class Files(msgspec.Struct, frozen=True):
         return held, unreadable
 
     def remove_checkpoint(self, name: str) -> None:
-        """Remove a checkpoint whole: part of it could not be restored."""
+        """Remove a whole checkpoint: part of it could not be restored."""
         with locked(self.workspace / CHECKPOINTS):
             shutil.rmtree(self.workspace / CHECKPOINTS / name, ignore_errors=True)
 
 
 def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every regular file below a folder; links are not followed."""
+    """Yield every regular file below a folder; links are not followed."""
     if not folder.is_dir() or folder.is_symlink():
         return
     for where, folders, names in os.walk(folder):
@@ -298,7 +299,7 @@ def _is_no_text(path: Path) -> bool:
 
 
 def _bytes_hold(path: Path, wanted: Wanted) -> bool:
-    """Whether a file of any kind holds it, as far as bytes can tell."""
+    """Return whether a file of any kind contains it, as far as bytes show."""
     raw = path.read_bytes()
     return any(holds(wanted.matcher, raw.decode(code, "replace")) for code in ("utf-8", "utf-16", "latin-1"))
 

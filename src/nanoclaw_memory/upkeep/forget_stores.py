@@ -1,4 +1,4 @@
-"""The stores of one group that can hold a text: what is found in each of them, and how it leaves."""
+"""Forgetting in databases: find the rows of one group that contain a text, and remove them."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ class ForgetTargets:
         self.group = group
         self.step = step  # receives the name of every step, so that tests can stop at any
         self.wait_ms = wait_ms
-        self.wanted = Wanted()  # may grow while pages are looked at
-        self._exchanges: dict[str, list[Row]] = {}  # those that go, as long as they may be known
+        self.wanted = Wanted()  # may grow while pages are examined
+        self._exchanges: dict[str, list[Row]] = {}  # exchanges to be removed, while they can still be read
         self.database = group.database
         self.chats = group.shared_chats
         for own in (group, self.chats):
             if own is not None:
-                own.retrieval.heal()  # of a damaged index nothing could be removed
+                own.retrieval.heal()  # nothing could be removed from a damaged index
         self.files = Files(group.home, group.scope.group, group.entries.ledger.domains)
 
     @cached_property
     def messages(self) -> Database | None:
-        """The host's database, where there is one."""
+        """Return the host's database, if it exists."""
         store = self.group.resources.store
         return self.group.host.database if store.has(store.messages) else None
 
     @cached_property
     def published(self) -> Database | None:
-        """What the group has published, where it has."""
+        """Return what the group has published, if anything."""
         name = self.group.scope.group
         found = self.group.resources.published(name)
         return found if found.exists() else None
 
     @cached_property
     def corpora(self) -> Mapping[str, Database]:
-        """The databases of the group's domain documents."""
+        """Return the databases of the group's domain documents."""
         corpora = self.group.retrieval.corpora
         for name in corpora.names():
             corpora.index(name)
@@ -71,7 +71,7 @@ class ForgetTargets:
 
     @property
     def steps(self) -> list[str]:
-        """The stores in turn; those of the group's shared chats follow its own."""
+        """Return the stores in order; those of the group's shared chats follow its own."""
         own = list(erasure.PLACES)
         said = [f"{SHARED}{step}" for step in own if step not in ("published", "messages")]
         return own + said if self.chats is not None else own
@@ -79,7 +79,7 @@ class ForgetTargets:
     # ---- what is found ----
 
     def found(self, step: str) -> list[tuple[TextPlace, list[Row]]]:
-        """The rows of one step that are to go."""
+        """Return the rows that are to be removed in one step."""
         db = self._database(step)
         if db is None:
             return []
@@ -92,23 +92,23 @@ class ForgetTargets:
         return [(place, erasure.rows_of(db, place, wanted, given)) for place in erasure.PLACES[name]]
 
     def rows(self, step: str, place: TextPlace, wanted: Wanted) -> list[Row]:
-        """The rows of one place, in private and of shared chats, that another request would take along."""
+        """Return the rows of one place, private or of shared chats, that another request would also remove."""
         both = (self._database(name) for name in (step, f"{SHARED}{step}") if name in self.steps)
         given = erasure.parameters(wanted)
         return [row for db in both if db is not None for row in erasure.rows_of(db, place, wanted, given)]
 
     def cut_texts(self) -> Iterator[str]:
-        """What is left of longer texts where they were cut off; a fingerprint of the whole does not know them."""
+        """Yield the beginnings of longer texts that were cut off; a fingerprint of the whole does not match them."""
         if self.wanted.matcher.may_be_cut:
             every = (row for step in self.steps for _, rows in self.found(step) for row in rows)
             yield from (text for row in every for text in row.texts if is_cut(self.wanted.matcher, text))
 
     def look_again(self) -> None:
-        """Others may have written since; from the tombstones on nothing wanted comes in."""
+        """Search again: others may have written since. After the tombstones nothing that matches is stored."""
         self._exchanges.clear()
 
     def exchanges(self, step: str = "continuity") -> list[Row]:
-        """The exchanges that are to go, said in private or in shared chats."""
+        """Return the exchanges to be removed, private or of shared chats."""
         if step not in self._exchanges:
             db = self._database(step)
             given = erasure.parameters(self.wanted)
@@ -117,7 +117,7 @@ class ForgetTargets:
         return self._exchanges[step]
 
     def statements(self) -> list[str]:
-        """What the graph calls the exchanges and entries that go, and from which it may have read facts."""
+        """Return the graph's names of the exchanges and entries to be removed, from which it may have read facts."""
         exchanges = [f"exchanges/{row.key}{by}" for row in self.exchanges() for by in ("", READ_BY_MODEL)]
         if (db := self._database("entries")) is None:
             return exchanges
@@ -129,7 +129,7 @@ class ForgetTargets:
         ]
 
     def graph_values(self) -> Iterator[tuple[str, str, str]]:
-        """Name, key and digest of the facts and relations that go."""
+        """Yield name, key and digest of the facts and relations to be removed."""
         for step in ("graph", f"{SHARED}graph"):
             db = self._database(step) if step in self.steps else None
             if db is not None:
@@ -143,7 +143,7 @@ class ForgetTargets:
         yield from self.corpora.items()
 
     def counted(self) -> dict[str, int]:
-        """How much is found in each store."""
+        """Count what is found in each store."""
         names = [place.counted for places in erasure.PLACES.values() for place in places if place.counted]
         counts = dict.fromkeys([*names, "chunks"], 0)
         for step in self.steps:
@@ -157,11 +157,11 @@ class ForgetTargets:
         return counts
 
     def labels(self) -> bool:
-        """Whether something is found that is changed and not counted: the source of a fact, a note on a turn."""
+        """Return whether something is found that is changed but not counted: the source of a fact, a note on a turn."""
         return any(rows for step in self.steps for _, rows in self.found(step))
 
     def shown(self) -> tuple[str, ...]:
-        """Each row that is to go, in a line: of which kind it is, and its words."""
+        """Return each row to be removed as a line with its kind and text."""
         return tuple(
             f"{place.counted}: {one_line(' | '.join(filter(None, row.texts)))[:SHOWN_CHARS]}"
             for step in self.steps
@@ -171,7 +171,9 @@ class ForgetTargets:
         )
 
     def _wanted(self, step: str) -> Wanted:
-        """What is to go in one step: row numbers belong to one database, and published copies have their own."""
+        """Return what to remove in one step: row numbers belong to one database, and published copies have their
+        own.
+        """
         shared, keys = step.startswith(SHARED), self.wanted.keys.items()
         own = {name.removeprefix(SHARED): found for name, found in keys if name.startswith(SHARED) == shared}
         return replace(self.wanted, keys={} if step == "published" else own)
@@ -201,7 +203,7 @@ class ForgetTargets:
         }
         return [key for (key,) in db.query("SELECT id FROM growth_vectors") if key not in gone] if db else []
 
-    # ---- how it leaves ----
+    # ---- removal ----
 
     def erase(self, step: str) -> None:
         """Remove what is found in one step."""
@@ -213,14 +215,14 @@ class ForgetTargets:
                     if step.endswith("graph") and not place.instead:
                         erasure.remove_names(db, rows)
         if step == "graph":
-            self.group.intake.veil(self._tells)
+            self.group.intake.fingerprint_names(self._is_revealing)
 
-    def _tells(self, name: str, texts: Sequence[str]) -> bool:
+    def _is_revealing(self, name: str, texts: Sequence[str]) -> bool:
         names = {*self.wanted.names, *map(near_digest, self.wanted.names)}
         return name in names or any(holds(self.wanted.matcher, text) for text in texts if text)
 
     def erase_page_versions(self) -> None:
-        """Remove it from the earlier versions of a team's pages; the newest ones are what the files say."""
+        """Remove it from the earlier versions of a team's pages; the newest ones equal the files."""
 
         def without_it(path: str, text: str) -> str:
             return without(path, text, removed_lines(path, text, self.wanted))
@@ -235,11 +237,11 @@ class ForgetTargets:
             self.step(f"file {path.name}")
 
     def erase_chunks(self, paths: set[str], texts: Sequence[str]) -> None:
-        """Files that held it leave the search indexes whole: what is left of them is indexed anew."""
+        """Remove files that contained it from the search indexes; what remains of them is indexed anew."""
         for name, db in self.indexes():
             passages = Passages(db.overwriting())
             owner = {"index": self.group, f"{SHARED}index": self.chats}.get(name)
-            if owner is not None:  # rows have left their databases by now, and leave the index with them
+            if owner is not None:  # the rows are deleted by now, and leave the index with their databases
                 zone = owner.clock.now().tzinfo
                 RowReader(passages, owner.database, owner.has, Chunking(), zone).read(whole=True)
             stale = {*erasure.files_with_passages(passages, self.wanted), *paths}

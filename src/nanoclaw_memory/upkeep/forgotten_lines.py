@@ -1,4 +1,4 @@
-"""What leaves a page when a text, a session or an entity is forgotten; pure functions over its lines."""
+"""Find the lines that leave a page when a text, a session or an entity is forgotten; pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORGOTTEN_TITLE = "# A conversation\n"
 
 
 def removed_lines(relative: str, text: str, wanted: Wanted) -> set[int]:
-    """The lines that go, counted from 0: with what hangs on them, so that no half of a thing stays."""
+    """Return the lines to remove, counted from 0, with everything that belongs to them."""
     lines = split_lines(text)
     found = lines_holding(lines, wanted.matcher)
     if relative.startswith(EXCHANGES):
@@ -31,18 +31,18 @@ def removed_lines(relative: str, text: str, wanted: Wanted) -> set[int]:
                 for number, line in enumerate(lines)
                 if line.startswith("## ") and line.split(maxsplit=3)[3:] == [f"{wanted.session}\n"]
             }
-        return _grown(lines, found, lambda line: line.startswith("## "))
+        return _whole_parts(lines, found, lambda line: line.startswith("## "))
     if relative.startswith(CONVERSATIONS):
         if wanted.session and wanted.session in _sessions(lines[:12]):
             return set(range(len(lines)))
-        return _grown(lines, found, lambda line: bool(_TURN.match(line)))
+        return _whole_parts(lines, found, lambda line: bool(_TURN.match(line)))
     if relative.startswith(ACTIVE_CONTEXT.removesuffix(".md")) and wanted.topics:
         found |= {number for number, line in enumerate(lines) if words_of(line) in wanted.topics}
     return _with_continuations(lines, found | _sections(lines, wanted.names))
 
 
 def without(relative: str, text: str, gone: set[int]) -> str:
-    """The text without these lines; empty when nothing but a frame is left of a conversation."""
+    """Return the text without these lines; empty if only the frame of a conversation remains."""
     lines = split_lines(text)
     if relative.startswith(CONVERSATIONS) and _names_the_page(lines, gone):
         lines[0] = FORGOTTEN_TITLE
@@ -54,8 +54,8 @@ def without(relative: str, text: str, gone: set[int]) -> str:
     return "".join(kept)
 
 
-def tells_in_its_name(relative: str, text: str, gone: set[int]) -> bool:
-    """Whether a conversation's title, and so its file name, comes from what was removed."""
+def name_reveals_removed(relative: str, text: str, gone: set[int]) -> bool:
+    """Return whether a conversation's title, and so its file name, comes from what was removed."""
     return relative.startswith(CONVERSATIONS) and bool(gone) and _names_the_page(split_lines(text), gone)
 
 
@@ -76,8 +76,8 @@ def _sessions(lines: Sequence[str]) -> set[str]:
     return {match[1] for line in lines if (match := _SESSION.match(line))}
 
 
-def _grown(lines: Sequence[str], found: set[int], begins: Callable[[str], bool]) -> set[int]:
-    """The found lines with all of the turn or section they stand in; a title stands alone."""
+def _whole_parts(lines: Sequence[str], found: set[int], begins: Callable[[str], bool]) -> set[int]:
+    """Extend the found lines to the whole turn or section; a title stays alone."""
     starts = [number for number, line in enumerate(lines) if begins(line)]
     grown = {number for number in found if not starts or number < starts[0]}
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
@@ -90,7 +90,7 @@ def _grown(lines: Sequence[str], found: set[int], begins: Callable[[str], bool])
 
 
 def _with_continuations(lines: Sequence[str], found: set[int]) -> set[int]:
-    """A bullet goes with the lines that are indented below it."""
+    """Extend bullets to the lines that are indented below them."""
     grown = set(found)
     for number in found:
         bullet = _BULLET.match(lines[number])
@@ -105,7 +105,7 @@ def _with_continuations(lines: Sequence[str], found: set[int]) -> set[int]:
 
 
 def _sections(lines: Sequence[str], names: frozenset[str]) -> set[int]:
-    """The sections whose heading is an entity's name."""
+    """Return the sections whose heading is an entity's name."""
     found: set[int] = set()
     depth = 0
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Check HEARTBEAT.md: the state of each item that the program can know."""
+"""Check HEARTBEAT.md: the state of each item that the program can check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _State(msgspec.Struct, frozen=True):
 
 
 def heartbeat(group: Group) -> list[HeartbeatItem]:
-    """The items in the file's order, each with its state or a note that only a person can tell."""
+    """Return the items in the file's order, each with its state or a note that only a person can check it."""
     found = []
     for line in group.page("HEARTBEAT.md").split("\n"):
         match = _ITEM.match(line.rstrip("\r"))
@@ -113,7 +113,7 @@ def _aged(group: Group, path: Path, verb: str) -> _State:
     return _State(days < STALE_DAYS, f"{verb} {plural(days, 'day')} ago" if days else f"{verb} today")
 
 
-# Names of things of memory only: "review the contract" and "piano lesson" are nothing that the program knows.
+# Names of things of memory only: the program knows nothing of "review the contract" and "piano lesson".
 _CHECKS: tuple[tuple[str, Callable[[Group], _State]], ...] = (
     (r"\bproposals?\b", _proposals),
     (r"active.?context", _active_context),

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 NOTHING = BroughtIn(stored=0, known=0, held=0, relations=0, conversations=0, types={}, unplaced=())
-REMOVALS = ("delete", "purge")  # what was removed by these must not come back by an import
+REMOVALS = ("delete", "purge")  # what these events removed must not be imported again
 
 
 class EntryImport:
-    """Imports entries, each text once for all time, and counts what became of them."""
+    """Import entries, each text only once ever, and count the results."""
 
     def __init__(self, entries: Entries, dry_run: bool) -> None:
         self.dry_run = dry_run
@@ -45,7 +45,7 @@ class EntryImport:
         self.placed: list[str] = []
         self._entries = entries
         self._ledger = ledger = entries.ledger
-        # Wordings that a merge replaced, and texts that were deleted: the log knows their fingerprints.
+        # Wordings that a merge replaced, and deleted texts: the log contains their fingerprints.
         wordings = "SELECT e.type, m.content FROM merges m JOIN entries e ON e.id = m.entry_id"
         self._replaced = {(kind, statements.text_key(text)) for kind, text in ledger.db.query(wordings)}
         self._removed = {
@@ -55,7 +55,7 @@ class EntryImport:
         }
 
     def run(self, found: Imports, source: str, relations: int = 0, conversations: int = 0) -> BroughtIn:
-        """Import all entries and report; the audit log gets one line for the whole."""
+        """Import all entries and return a report; the audit log gets one line for the whole import."""
         for one in counted("entries looked at" if self.dry_run else "entries", found.entries):
             self.types[one.type] += 1
             try:
@@ -82,10 +82,10 @@ class EntryImport:
         )
 
     def _import(self, one: ImportedEntry) -> str:
-        """Import one text, unless it was ever stored; returns stored, held or known."""
+        """Import one text, unless it was ever stored; return stored, held or known."""
         now = self._ledger.clock.now()
         draft = rules.draft(one.content, one.type, now=now, tags=one.tags, priority=one.priority)
-        text = self._ledger.intake.masked(draft.content).text  # as it was stored, if it ever was
+        text = self._ledger.intake.masked(draft.content).text  # the form in which it would have been stored
         key = (one.type, statements.text_key(text))
         removed = (one.type, fingerprint(text)) in self._removed
         if removed or key in self._replaced or self._entries.knows(one.type, text):
@@ -104,7 +104,7 @@ class EntryImport:
 def migrate_files(
     entries: Entries, files: Iterable[tuple[str, Path]], dry_run: bool, judge: Judge | None = None
 ) -> BroughtIn:
-    """Import MEMORY.md and memory/*.md as typed entries; never changes the files, a second run adds nothing."""
+    """Import MEMORY.md and memory/*.md as typed entries; the files are unchanged, a second run adds nothing."""
     found = Imports()
     for relative, path in files:
         if not _is_memory(relative):
@@ -117,7 +117,7 @@ def migrate_files(
 
 
 def undo_migration(entries: Entries, dry_run: bool) -> BroughtIn:
-    """Take back what migrations stored and nobody has changed or replaced since; it can be migrated again."""
+    """Remove what migrations stored and nobody has changed or replaced since; it can be migrated again."""
     migrated = [
         one.id
         for one in entries.ledger.table.all(Filter(entries.ledger.moment(), statuses=("active", "held")))
@@ -131,7 +131,7 @@ def undo_migration(entries: Entries, dry_run: bool) -> BroughtIn:
 
 
 def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
-    """Import what domain files contain of entries that the database lost; of a file that was edited, as imports."""
+    """Import entries from domain files that the database lost; those of an edited file count as imported."""
     domains = entries.ledger.domains
     lost = {kind: domains.lost(kind) for kind in rules.TYPES}
     found = Imports(
@@ -149,8 +149,8 @@ def restore_lost(entries: Entries, dry_run: bool) -> BroughtIn:
     return done
 
 
-def together(first: BroughtIn, second: BroughtIn) -> BroughtIn:
-    """The sum of two reports."""
+def combined(first: BroughtIn, second: BroughtIn) -> BroughtIn:
+    """Return the sum of two reports."""
     summed = ("stored", "known", "held", "relations", "conversations", "unplaced", "judged", "placed")
     sums = {name: getattr(first, name) + getattr(second, name) for name in summed}
     types = dict(sorted((Counter(first.types) + Counter(second.types)).items()))
@@ -166,7 +166,7 @@ def _is_memory(relative: str) -> bool:
 
 def import_export(group: Group, kind: str, path: Path, dry_run: bool) -> BroughtIn:
     """Import an export of another memory; everything has the origin `import` and its source."""
-    found = read_export(kind, path)  # read whole: of a file that breaks off half-way nothing is imported
+    found = read_export(kind, path)  # read whole: nothing of a truncated file is imported
     relations = sum(
         _relate(group.graph, one, found, dry_run) for one in counted("relations", found.relations)
     )
@@ -186,7 +186,7 @@ def import_triples(group: Group, path: Path, dry_run: bool) -> BroughtIn:
 
 
 def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_run: bool) -> bool:
-    """Store a relation; returns whether it is new."""
+    """Store a relation; return whether it is new."""
     if dry_run:
         known = graph.relations.line([fold(one.subject)], slot_of(one.predicate))
         return not any(row.names[1] == fold(one.object) and not row.item.valid_to for row in known)
@@ -202,7 +202,7 @@ def _relate(graph: KnowledgeGraph, one: ImportedRelation, found: Imports, dry_ru
 def _archive_all(group: Group, conversations: Sequence[Transcript], dry_run: bool) -> int:
     home, name = group.home, group.scope.group
     known: dict[str, list[Archived]] = {}
-    for part in archives(home, name):  # looked for once: an export may contain thousands
+    for part in archives(home, name):  # listed once: an export may contain thousands
         known.setdefault(part.session_id, []).append(part)
     act = unarchived if dry_run else archive
     return sum(

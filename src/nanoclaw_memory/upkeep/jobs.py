@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 PRINCIPLES_PAGE = "SOUL.md"
 PRINCIPLES_SECTION = "Core Principles"
 UNUSED_DAYS = 90
-FORSAKEN = 0.02  # of its warmth left: after 77 days at 95 % a day
+FORSAKEN = 0.02  # share of its warmth left: after 77 days at 95 % a day
 FEWEST_PRUNED, MOST_PRUNED = 5, 25  # facts of one proposal
 MAX_LEARNT = 500  # exchanges judged in one run, at 10 ms each
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One job; run twice it does as much as once."""
+    """A job; running it twice has the effect of once."""
 
     name: str
     about: str
@@ -56,7 +56,7 @@ class Job(msgspec.Struct, frozen=True):
     local: bool = False  # works on what only this machine has
 
     def cron(self, settings: Settings) -> str:
-        """Its cron expression; empty when it never runs by itself."""
+        """Return its cron expression; empty if it is never scheduled."""
         return str(getattr(settings.cron, self.schedule))
 
 
@@ -76,7 +76,7 @@ def _reindex_corpora(group: Group, dry_run: bool) -> JobResult:
 
 
 def _with_shared_chats(run: Callable[[Group, bool], JobResult]) -> Callable[[Group, bool], JobResult]:
-    """A job that does the same for what the group's shared chats remember."""
+    """Return a job that also runs for the group's shared chats."""
 
     def both(group: Group, dry_run: bool) -> JobResult:
         own = run(group, dry_run)
@@ -96,7 +96,7 @@ def _indexed(done: Indexed) -> JobResult:
 
 
 def _ingest(group: Group, dry_run: bool) -> JobResult:
-    """Read files that changed since the last time; retire what only deleted files stated."""
+    """Read files that changed since the last run; retire what only deleted files stated."""
     graph = group.graph
     mentions = MentionTable(graph.db)
     refresh = Refresh(graph, group.home, group.pages)
@@ -134,15 +134,15 @@ def _ingest(group: Group, dry_run: bool) -> JobResult:
 
 
 def _log_texts(group: Group, seen: set[str], notes: list[str]) -> Iterator[tuple[str, Path, str]]:
-    """Path, file and text of every archive and log; adds to `seen` those that exist.
+    """Yield path, file and text of every archive and log; add the existing ones to `seen`.
 
-    Archives come first: a line that moved there must be known there before its log no longer has it.
+    Archives come first: a moved line must be known there before its log no longer has it.
     """
     files = [*archives(group.workspace), *((path, file) for _, path, file in logs(group.workspace))]
     for path, file in files:
         try:
             text = read_text(file)
-        except FileNotFoundError:  # removed since it was listed
+        except FileNotFoundError:  # deleted since it was listed
             continue
         except FileProblem as problem:
             notes.append(f"{path} was not read: {problem.message}")
@@ -154,7 +154,7 @@ def _log_texts(group: Group, seen: set[str], notes: list[str]) -> Iterator[tuple
 def _modified_at(file: Path) -> str:
     try:
         return written_at(file.stat())
-    except FileNotFoundError:  # removed since it was read
+    except FileNotFoundError:  # deleted since it was read
         return ""
 
 
@@ -168,7 +168,7 @@ def _is_log(path: str) -> bool:
 def _entries_job(
     find: Callable[[Entries], list[Entry]], act: Callable[[Entries], int]
 ) -> Callable[[Group, bool], JobResult]:
-    """A job that acts on the entries which a dry run only counts."""
+    """Return a job that acts on entries, which a dry run only counts."""
 
     def run(group: Group, dry_run: bool) -> JobResult:
         if not group.has("entries"):
@@ -199,7 +199,7 @@ def _cool(group: Group, dry_run: bool) -> JobResult:
 
 
 def _prune(group: Group, dry_run: bool) -> JobResult:
-    """Propose facts that cooled and answered nothing for months; they come from logs and talk alone."""
+    """Propose to retire facts from logs and conversations that cooled and answered nothing for months."""
     if not group.has("facts"):
         return JobResult()
     old = stamp(group.clock.now() - timedelta(days=UNUSED_DAYS))
@@ -220,7 +220,7 @@ def _prune(group: Group, dry_run: bool) -> JobResult:
 
 
 def _learn(group: Group, dry_run: bool) -> JobResult:
-    """Judge exchanges that a cold process archived, and propose the lessons that may not be used unseen."""
+    """Judge exchanges that a cold process archived, and propose the lessons that need approval."""
     if not group.has("facts"):
         return JobResult()
     judge = group.resources.judge
@@ -234,7 +234,7 @@ def _learn(group: Group, dry_run: bool) -> JobResult:
 
 
 def _metabolize(group: Group, dry_run: bool) -> JobResult:
-    """Propose every proven lesson once as a principle; names those that are suspicious or known already."""
+    """Propose every proven lesson once as a principle; report those that are suspicious or known already."""
     if not group.has("facts"):
         return JobResult()
     page = group.page(PRINCIPLES_PAGE)
@@ -254,7 +254,7 @@ def _metabolize(group: Group, dry_run: bool) -> JobResult:
 
 
 def _principle(lesson: Lesson, page: str) -> str:
-    """The line for SOUL.md: under its principle's name, unless a principle of that name is there already."""
+    """Return the line for SOUL.md: under its principle's name, unless SOUL.md has a principle of that name."""
     title, text = one_line(lesson.principle), one_line(lesson.lesson)
     there = any(
         pages.item_text(item).lstrip("*_").casefold().startswith(title.casefold())
@@ -320,7 +320,7 @@ JOBS = (
 
 
 def job_named(name: str) -> Job:
-    """The job of this name."""
+    """Return the job of this name."""
     for job in JOBS:
         if job.name == name:
             return job

@@ -24,7 +24,7 @@ _RUN = "nanoclaw-memory upkeep"
 
 
 def check_learning(group: Group) -> Iterator[Finding]:
-    """The state of upkeep and of each loop; skips a loop whose database `db check` reports as damaged."""
+    """Report the state of upkeep and of each loop; skip a loop whose database `db check` reports as damaged."""
     for check in (_jobs, _facts, _proposals, _lessons, _exchanges):
         try:
             yield from check(group)
@@ -33,7 +33,7 @@ def check_learning(group: Group) -> Iterator[Finding]:
 
 
 def _jobs(group: Group) -> Iterator[Finding]:
-    """Runs that failed or are overdue."""
+    """Report runs that failed or are overdue."""
     ran = run_history.read(group.data).jobs
     if not ran:
         yield Finding(
@@ -56,7 +56,7 @@ def _jobs(group: Group) -> Iterator[Finding]:
 
 
 def _overdue(group: Group, job: Job, ran: LastRun | None) -> bool:
-    """Whether a due job has not succeeded for two days."""
+    """Return whether a due job has not succeeded for two days."""
     if not job.cron(group.settings).strip() or not_due(job, group):
         return False
     if ran is None or not ran.well_at:
@@ -65,7 +65,7 @@ def _overdue(group: Group, job: Job, ran: LastRun | None) -> bool:
 
 
 def _facts(group: Group) -> Iterator[Finding]:
-    """Ingestion, activation and cooling."""
+    """Report on ingestion, activation and cooling."""
     if not group.has("facts"):
         yield Finding("note", "the graph holds nothing yet", "nanoclaw-memory graph seed")
         return
@@ -93,7 +93,7 @@ def _facts(group: Group) -> Iterator[Finding]:
 
 
 def _proposals(group: Group) -> Iterator[Finding]:
-    """Proposals, and what was decided on them."""
+    """Report on proposals and the decisions on them."""
     found = {
         status: group.proposals.listed(status) if group.has("entries") else []
         for status in ("open", "accepted", "rejected")
@@ -111,7 +111,7 @@ def _proposals(group: Group) -> Iterator[Finding]:
 
 
 def _lessons(group: Group) -> Iterator[Finding]:
-    """Lessons, and whether outcomes of their injections are recorded."""
+    """Report on lessons, and whether outcomes of their injections are recorded."""
     lessons = group.lessons.all() if group.has("facts") else []
     if not lessons:
         yield Finding(
@@ -129,7 +129,7 @@ def _lessons(group: Group) -> Iterator[Finding]:
 
 
 def _exchanges(group: Group) -> Iterator[Finding]:
-    """Exchanges, and when the last one was archived."""
+    """Report on exchanges, and when the last one was archived."""
     last = group.exchanges.recent(limit=1) if group.has("continuity") else []
     if last:
         count = plural(group.exchanges.count(), "exchange")

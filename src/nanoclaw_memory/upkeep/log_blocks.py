@@ -33,7 +33,7 @@ class LogBlock(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The lines with plain line ends, without blank ones at the end; a code block is closed."""
+        """Return the lines with plain line ends and closed code blocks, without blank ones at the end."""
         plain = [line.rstrip("\r\n") for line in self.lines]
         fences = [line for line in plain if _FENCE.match(line)]
         closing = [fences[-1].strip()[:3]] if len(fences) % 2 else []
@@ -41,7 +41,7 @@ class LogBlock(msgspec.Struct, frozen=True):
 
 
 def logs(workspace: Path) -> list[tuple[date, str, Path]]:
-    """Every daily log as (day, workspace path, file), oldest first."""
+    """Return every daily log as (day, workspace path, file), oldest first."""
     found = []
     for path in (workspace / "memory").glob("[0-9]*.md"):
         relative = f"memory/{path.name}"
@@ -52,7 +52,7 @@ def logs(workspace: Path) -> list[tuple[date, str, Path]]:
 
 
 def archives(workspace: Path) -> list[tuple[str, Path]]:
-    """Every archive, a month's and that of MEMORY.md, as (workspace path, file)."""
+    """Return every archive, a month's and that of MEMORY.md, as (workspace path, file)."""
     folder = workspace / ARCHIVE
     return sorted(
         (f"{ARCHIVE}/{path.name}", path) for path in folder.glob("[!.]*.md") if _is_own(path, workspace)
@@ -60,7 +60,7 @@ def archives(workspace: Path) -> list[tuple[str, Path]]:
 
 
 def _is_own(path: Path, workspace: Path) -> bool:
-    """Whether a file is the workspace's own: a link may lead to another group's memory."""
+    """Return whether a file belongs to the workspace: a link may lead to another group's memory."""
     try:
         return within(path, workspace).is_file()
     except PathRefused:
@@ -68,7 +68,7 @@ def _is_own(path: Path, workspace: Path) -> bool:
 
 
 def blocks(text: str) -> list[LogBlock]:
-    """The blocks of a log: a bullet with what is indented below it, a paragraph, a code block.
+    """Return the blocks of a log: a bullet with the lines indented below it, a paragraph, a code block.
 
     Headings, rules, comments and blank lines between blocks belong to none.
     """
@@ -77,7 +77,7 @@ def blocks(text: str) -> list[LogBlock]:
 
 
 def headings(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """Number, marks and title of every heading; one in a code block is none."""
+    """Yield number, marks and title of every heading, except in code blocks."""
     fenced = False
     for number, line in enumerate(lines):
         if _FENCE.match(line):
@@ -89,7 +89,7 @@ def headings(lines: list[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def dated_blocks(text: str, day: date | None) -> Iterator[tuple[date, LogBlock]]:
-    """The blocks with their days: the log's own, or that of the heading in an archive."""
+    """Yield the blocks with their days: the log's own, or that of the heading in an archive."""
     for block in blocks(text):
         found = day or block.day
         if found is not None:
@@ -115,12 +115,12 @@ class _Position(msgspec.Struct):
         self.heading = title.strip() if len(mark) > 1 and day is None else ""
 
     def starts(self, line: str) -> bool:
-        """Whether a line begins a block of its own."""
+        """Return whether a line begins a block."""
         return self.start < 0 or (self.blank and not line[:1].isspace())
 
 
 def _ranges(lines: list[str]) -> Iterator[tuple[int, int, _Position]]:
-    """First line, line after the last, and position of each block."""
+    """Yield first line, line after the last, and position of each block."""
     position = _Position()
     for number, raw in enumerate(lines):
         line = raw.rstrip("\r\n")

@@ -22,19 +22,19 @@ from nanoclaw_memory.workspace.files import read_text
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
-WINDOW = 90  # days back that are looked at
-MIN_IMPORTANCE = 0.45  # importance below which nothing makes a line worth keeping
+WINDOW = 90  # days back that are read
+MIN_IMPORTANCE = 0.45  # less important lines are never worth keeping
 CERTAIN = 0.8
 PER_DAY = 0.08  # for each further day with another wording, three at most
 PER_USE = 0.04  # for each time that it answered a question, five at most
-LASTING = 0.05  # for coming up again after a week
+LASTING = 0.05  # for a repetition after a week
 ROUTINE_DAYS = 3  # the same words on so many days are a habit of the log, no insight
 MAX_TEXT = 400
 # Repetition counts only for lines with one of these tags, or that answered a question.
 _LASTING_TAGS = frozenset(
     "decision lesson milestone preference project person user family correction insight".split()
 )
-# Open items are not lasting, and what others wrote is never promoted by itself.
+# Open items do not last, and lines of others are never promoted on their own.
 _NEVER_PROMOTED = frozenset("todo task question open idea web tool untrusted import".split())
 _QUESTION = re.compile(r"\?\s*$")
 
@@ -70,7 +70,7 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Who wrote the wording that is proposed."""
+        """Return the origin of the wording that is proposed."""
         return self.best.origin
 
     @property
@@ -79,7 +79,7 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
 
 def log_candidates(group: Group) -> list[PromotionCandidate]:
-    """The lines of the last months that are worth keeping, best first; today's are left out."""
+    """Return the lines of the last months that are worth keeping, best first; today's are left out."""
     lines = list(dated_lines(group, group.today - timedelta(days=WINDOW), group.today))
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
@@ -90,7 +90,7 @@ def log_candidates(group: Group) -> list[PromotionCandidate]:
 
 
 def dated_lines(group: Group, oldest: date, end: date) -> Iterator[DatedLine]:
-    """The log lines of some days, the last one not counted, wherever they are by now."""
+    """Yield the log lines of some days (the last one excluded), wherever they are by now."""
     months = {f"{oldest + timedelta(days=step):%Y-%m}" for step in range(0, (end - oldest).days + 31, 28)}
     files = [(None, path, file) for path, file in archives(group.workspace) if file.stem in months]
     for day, path, file in [*logs(group.workspace), *files]:
@@ -99,7 +99,7 @@ def dated_lines(group: Group, oldest: date, end: date) -> Iterator[DatedLine]:
         try:
             text = read_text(file)
         except (FileProblem, FileNotFoundError):
-            continue  # ingest has named it
+            continue  # reported by ingest
         for own, block in dated_blocks(text, day):
             entry = log.parse_line(block.lines[0].rstrip("\r\n"), block.start + 1)
             if entry is not None and oldest <= own < end:
@@ -117,7 +117,7 @@ def dated_lines(group: Group, oldest: date, end: date) -> Iterator[DatedLine]:
 
 
 def _routine(lines: Iterable[DatedLine]) -> set[str]:
-    """The texts that the log repeats word for word on several days."""
+    """Return the texts that the log repeats word for word on several days."""
     days: dict[str, set[date]] = defaultdict(set)
     for line in lines:
         days[line.text.casefold()].add(line.day)
@@ -125,7 +125,7 @@ def _routine(lines: Iterable[DatedLine]) -> set[str]:
 
 
 def _eligible(line: DatedLine, routine: set[str]) -> bool:
-    """Whether a line may be promoted at all."""
+    """Return whether a line may be promoted at all."""
     if (
         line.origin in FOREIGN
         or line.tag in _NEVER_PROMOTED

@@ -1,4 +1,4 @@
-"""Keep a directory of Markdown and a team's table of pages the same, both ways; both edits of a page are merged."""
+"""Keep a directory of Markdown and a team's table of pages synchronised both ways; concurrent edits are merged."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from nanoclaw_memory.workspace.merging import Merge, merge
 from nanoclaw_memory.workspace.paths import MAX_NAME, MAX_PATH, within
 from nanoclaw_memory.workspace.starter import without_starter
 
-FRESH_NS = 2_000_000_000  # an editor may still be writing; and the coarsest tick of a file system's clock
-TICK_NS = 20_000_000  # of those that count finer
+FRESH_NS = 2_000_000_000  # an editor may still be writing; also the coarsest tick of a file system's clock
+TICK_NS = 20_000_000  # of finer clocks
 TRIES = 5
-WHOLE = 3  # pages from which on a folder without any is a lost one
-MANY = 50  # pages from which on progress is worth a line
-_LOCAL = "memory/checkpoints/"  # copies of pages are none
+WHOLE = 3  # a folder that had so many pages and has none now is a lost one
+MANY = 50  # for so many pages progress is reported
+_LOCAL = "memory/checkpoints/"  # copies of pages, not pages
 _UNREADABLE = "\x00"
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True):
-    """What tells that a file was not touched since."""
+    """The stat by which an unchanged file is recognised."""
 
     size: int
     mtime_ns: int
@@ -55,7 +55,7 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MirrorState(msgspec.Struct):
-    """What one directory had in common with the table."""
+    """The pages on which a directory and the table last agreed."""
 
     table: str = ""
     cursor: int = 0
@@ -63,8 +63,8 @@ class MirrorState(msgspec.Struct):
     waiting: set[str] = set()  # pages that could not be written
 
 
-class Conflicting(msgspec.Struct, frozen=True):
-    """A page of which both sides changed the same lines: its text now, and what the other side wanted."""
+class PageConflict(msgspec.Struct, frozen=True):
+    """A page of which both sides changed the same lines: its text now, and the other side's lines."""
 
     path: str
     theirs: str
@@ -72,23 +72,23 @@ class Conflicting(msgspec.Struct, frozen=True):
 
 
 class Mirror(msgspec.Struct, frozen=True, kw_only=True):
-    """One directory and the table that it mirrors; `prefix` is what its paths begin with elsewhere."""
+    """A directory and the table that it mirrors; `prefix` is what its paths begin with elsewhere."""
 
     folder: Path
     table: PageTable
     state_file: Path
     now: Callable[[], str]
     author: str = "owner"
-    left_out: tuple[str, ...] = ()  # names at the top that are no pages of this table
-    only: tuple[str, ...] = ()  # the paths that are meant at all; empty: every one
-    deletes: bool = False  # whether a folder without pages is meant to have none
+    left_out: tuple[str, ...] = ()  # top-level names that are no pages of this table
+    only: tuple[str, ...] = ()  # the only paths to mirror; empty: all
+    deletes: bool = False  # whether a folder without pages was emptied on purpose
     forgets: Callable[[str], bool] = lambda text: False
-    propose: Callable[[Conflicting], None] = lambda conflict: None
+    propose: Callable[[PageConflict], None] = lambda conflict: None
 
     def sync(self, quiet: bool = False, looking: bool = True) -> Mirrored:
-        """Bring both to the same state. With `quiet` a file that changes at this moment waits for the next time.
+        """Synchronise both. With `quiet` a file that is being changed waits for the next time.
 
-        Without `looking` the files are looked at only if the table has something new.
+        Without `looking` the files are listed only if the table has something new.
         """
         if not self.folder.is_dir():
             return Mirrored()
@@ -99,7 +99,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         if self._is_current(state, files):
             return self._reported(state, problems)
         with locked(self.state_file.parent):
-            return _Round(self, _read_state(self.state_file), files, problems, quiet=quiet).run()
+            return _Synchronisation(self, _read_state(self.state_file), files, problems, quiet=quiet).run()
 
     def _is_current(self, state: MirrorState, files: Mapping[str, FileStat]) -> bool:
         same = files.keys() == state.pages.keys() and not state.waiting
@@ -126,7 +126,7 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return files, tuple(sorted(problems))
 
     def _known(self) -> MirrorState:
-        """What was agreed, to be read only."""
+        """Return the last agreed state, read-only."""
         try:
             found = self.state_file.stat()
         except FileNotFoundError:
@@ -134,11 +134,11 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return _remembered(self.state_file, found.st_mtime_ns, found.st_size, found.st_ino)
 
     def save(self, state: MirrorState) -> None:
-        """Keep what was agreed; lost, the texts are compared again."""
+        """Store the agreed state; if it is lost, the texts are compared again."""
         replace_text(self.state_file, msgspec.json.encode(state).decode(), durable=False)
 
 
-class _Round:
+class _Synchronisation:
     """One synchronisation."""
 
     def __init__(
@@ -162,7 +162,7 @@ class _Round:
     def run(self) -> Mirrored:
         state = self.state
         table, cursor = self.table.head()
-        # An empty folder is a lost one, and deletes nothing; and what was agreed with another table says nothing.
+        # An empty folder is a lost one, and deletes nothing; a state agreed with another table is void.
         if state.table != table or not self.files:
             state.table, state.cursor, state.pages = table, 0, {}
         theirs = {path for path in self.table.changed_since(state.cursor) if self._is_meant(path)}
@@ -180,7 +180,7 @@ class _Round:
         try:
             found = sorted(theirs | mine | gone | waiting | lost)
             for path in counted("pages", found) if len(found) > MANY else found:
-                self._settle(path)
+                self._sync_page(path)
             _, last = self.table.head()
             state.cursor = last if last == cursor + self.puts else cursor
         finally:
@@ -194,7 +194,7 @@ class _Round:
         )
 
     def _lost(self, gone: set[str], new: set[str]) -> set[str]:
-        """The pages that vanished with all of their folder, and are nowhere else: it may be away, or not mounted."""
+        """Return the pages that vanished with their whole folder and are nowhere else: it may not be mounted."""
         moved = set()
         for path in new:
             with suppress(FileProblem, PathRefused):
@@ -212,7 +212,7 @@ class _Round:
         return {path for path in left if whole.intersection(PurePosixPath(path).parents)}
 
     def _follow_renames(self, gone: set[str], new: set[str]) -> None:
-        """Let a renamed file have what others changed under its old name meanwhile."""
+        """Apply to a renamed file what others changed under its old name meanwhile."""
         marks = {self._known(path).mark: path for path in gone}
         for path in new if gone else ():
             with suppress(FileProblem, PathRefused):
@@ -226,14 +226,14 @@ class _Round:
     def _known(self, path: str) -> PageState:
         return self.state.pages.get(path) or PageState(0, "")
 
-    def _settle(self, path: str) -> None:
-        """Bring one page to the same state on both sides; killed at any point, the next round ends the same way."""
+    def _sync_page(self, path: str) -> None:
+        """Synchronise one page; killed at any point, the next round ends the same way."""
         if not is_page(path):
             self.problems.append(f"{path[:200]!r} is no path of a page")
             return
         try:
             self._agree(path)
-        except (FileProblem, PathRefused) as problem:  # what is there stays as it is, on both sides
+        except (FileProblem, PathRefused) as problem:  # both sides stay as they are
             known, found = self._known(path), self.files.get(path)
             if found is not None:
                 self.state.pages[path] = PageState(known.version, known.mark, found, problem.message)
@@ -258,7 +258,7 @@ class _Round:
         raise FileProblem(f"{path} changes all the time", "it is tried again later")
 
     def _unfinished(self, found: FileStat | None, known: PageState) -> bool:
-        """Whether an editor seems to write the file at this moment."""
+        """Return whether an editor seems to be writing the file."""
         if found is None or known.stat == found:
             return False
         age = time.time_ns() - found.mtime_ns
@@ -266,7 +266,7 @@ class _Round:
         return (self.quiet and 0 <= age < FRESH_NS // 2) or (emptied and 0 <= age < FRESH_NS)
 
     def _decided(self, path: str, known: PageState, mine: str | None, base: str | None) -> PageRow | None:
-        """The row that both sides shall have; a new one is put into the table."""
+        """Return the row that both sides get; a new one is put into the table."""
         theirs = self.table.current(path)
         version, text = (theirs.version, theirs.text) if theirs else (0, None)
         if mine == text or (version != known.version and self._untouched(known, mine, theirs)):
@@ -278,17 +278,17 @@ class _Round:
                 return self._put(path, version, mine)
             return theirs
         if mine is None or theirs is None or text is None:
-            # Deleted on one side and edited on the other: the edit stays. Or made anew after it was deleted.
+            # Deleted on one side and edited on the other, or created again after a deletion: the edit stays.
             self._count("kept" if known.version else "pushed")
             return theirs if mine is None else self._put(path, version, mine)
         if base is None and known.version and (row := self.table.at(path, known.version)):
             base = row.text
-        if base is None and not without_starter(text).strip():  # so far there is only what `init` wrote
+        if base is None and not without_starter(text).strip():  # so far it contains only what `init` wrote
             base = text
         return self._merged(path, theirs, mine, base)
 
     def _untouched(self, known: PageState, mine: str | None, theirs: PageRow | None) -> bool:
-        """Whether this side has nothing of its own: the page is as it was, or never was more than what `init` wrote."""
+        """Return whether this side has nothing of its own: the page is unchanged, or only what `init` wrote."""
         if mine is None or theirs is None:
             return not known.version
         mark = _mark(mine)
@@ -307,13 +307,13 @@ class _Round:
         else:
             made = Merge(text, mine)
         if made.conflict:
-            self.mirror.propose(Conflicting(path, made.text, made.mine))
+            self.mirror.propose(PageConflict(path, made.text, made.mine))
             self.conflicts.append(path)
         self._count("merged")
         return theirs if made.text == text else self._put(path, theirs.version, made.text, _mark(mine))
 
     def _without_forgotten(self, made: Merge, theirs: str) -> Merge:
-        """What was forgotten elsewhere does not come back with an edit that was made before."""
+        """Remove what was forgotten elsewhere from an edit that was made before."""
         known = set(theirs.split("\n"))
 
         def kept(text: str) -> str:
@@ -362,10 +362,10 @@ class _Round:
         return real
 
     def _write(self, path: str, before: str | None, row: PageRow | None) -> bool:
-        """Give the file the row's text, if nobody changed it since it was read."""
+        """Write the row's text to the file, if nobody changed it since it was read."""
         real = self._place(path)
         if before is None and (row is None or row.text is None) and not real.parent.exists():
-            return True  # gone with its folder
+            return True  # deleted with its folder
         with locked(real.parent):
             if self._text(path) != before:
                 return False
@@ -390,7 +390,7 @@ class _Round:
 
 
 def stat_of(path: Path) -> FileStat | None:
-    """What tells that a file was not touched since; None when there is no file."""
+    """Return the stat by which an unchanged file is recognised, or None."""
     try:
         found = path.lstat()
     except OSError:
@@ -404,7 +404,7 @@ def _file_stat(found: os.stat_result) -> FileStat:
 
 @functools.lru_cache(maxsize=8_192)
 def is_page(path: str) -> bool:
-    """Whether a path of the table may become a file: others may have written it."""
+    """Return whether a path of the table may become a file: others may have written it."""
     parts = path.split("/")
     return (
         path.endswith(".md")
@@ -419,8 +419,8 @@ def is_page(path: str) -> bool:
 def _list_pages(
     folder: str, left_out: Collection[str], files: dict[str, FileStat], problems: list[str]
 ) -> None:
-    """Collect the paths of pages with their stats, and what keeps others from being one."""
-    # One stat a file and no Path: this runs at every call.
+    """Collect the paths of pages with their stats, and why other files are no pages."""
+    # One stat per file and no Path: this runs at every call.
     below = [""]
     while below:
         prefix = below.pop()
@@ -443,13 +443,13 @@ def _list_pages(
                 if not is_page(path):
                     problems.append(f"{path!r} is no name for a page and was left out")
                     continue
-                with suppress(OSError):  # gone since it was listed
+                with suppress(OSError):  # deleted since it was listed
                     files[path] = _file_stat(entry.stat(follow_symlinks=False))
 
 
 @functools.lru_cache(maxsize=16)
 def _remembered(file: Path, *stamp: int) -> MirrorState:
-    """The state in a file that has this stamp."""
+    """Return the state in a file with this stamp."""
     return _read_state(file)
 
 

@@ -1,4 +1,4 @@
-"""Ask the configured language model in batches within a budget; the cost is estimated before and counted after."""
+"""Call the configured language model in batches within a budget; estimate the cost before and count it after."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARRAY = re.compile(r"\[.*\]", re.DOTALL)
 
 
 def ask_for(kind: type[T], writer: Writer, task: str, texts: Sequence[str]) -> tuple[list[T | None], str]:
-    """The rows of a model's answer to numbered texts, None for one of another form; and why there are none."""
+    """Return the rows of a model's answer to numbered texts, None for malformed ones; and why there are none."""
     listed = "\n".join(f"{place}. {text}" for place, text in enumerate(texts, 1))
     try:
         answer = writer.complete(task, fenced("notes", listed), ANSWER_TOKENS)
@@ -43,7 +43,7 @@ def ask_for(kind: type[T], writer: Writer, task: str, texts: Sequence[str]) -> t
 
 
 def converted(row: Any, kind: type[T]) -> T | None:
-    """A row of an answer, or None where it has another form."""
+    """Return a row of an answer, or None if it is malformed."""
     try:
         return msgspec.convert(row, kind)
     except msgspec.ValidationError:
@@ -51,7 +51,7 @@ def converted(row: Any, kind: type[T]) -> T | None:
 
 
 class ModelCalls:
-    """The calls of one job: whether they are allowed, what they may cost, and what they did."""
+    """The calls of one job: whether they are allowed, their budget, and their cost."""
 
     def __init__(self, group: Group, task: str, prompt: str) -> None:
         self._settings = group.settings.writer
@@ -61,7 +61,7 @@ class ModelCalls:
         self._before = self._spent()
 
     def batches(self, texts: Sequence[str]) -> Iterator[range]:
-        """The places of texts that go into one call each; what is over the budget of a run waits for the next."""
+        """Yield the positions of texts for each call; texts over the budget of a run wait for the next."""
         fixed = tokens.estimate(self._prompt)
         left, start, size = self._settings.max_tokens, 0, 0
         for place, text in enumerate(texts):
@@ -78,7 +78,7 @@ class ModelCalls:
             yield range(start, place)
 
     def estimate(self, texts: Sequence[str]) -> str:
-        """What a run over these texts would cost at most, in words."""
+        """Return the maximal cost of a run over these texts, as text."""
         calls = list(self.batches(texts))
         chosen = [texts[place] for call in calls for place in call]
         sent = sum(map(tokens.estimate, chosen)) + len(calls) * tokens.estimate(self._prompt)
@@ -88,12 +88,12 @@ class ModelCalls:
         return f"{told}, ${cost:.4f}{left}"
 
     def ask(self, kind: type[T], texts: Sequence[str]) -> tuple[list[T | None], str]:
-        """The rows of the model's answer to numbered texts; and why there are none."""
+        """Return the rows of the model's answer to numbered texts; and why there are none."""
         assert self.writer is not None
         return ask_for(kind, self.writer, self._prompt, texts)
 
     def cost(self) -> str:
-        """What the calls of this run did cost, in words; empty when there were none."""
+        """Return the cost of this run's calls, as text; empty if there were none."""
         calls, used, dollars = (now - before for now, before in zip(self._spent(), self._before, strict=True))
         return f"{plural(int(calls), 'call')}, {int(used):,} tokens, ${dollars:.4f}" if calls else ""
 

@@ -1,4 +1,4 @@
-"""Edit pages item by item or as a whole, keeping every other byte and the versions before; say where a line is from."""
+"""Edit pages item by item or as a whole, preserving all other bytes and earlier versions; find a line's origin."""
 
 from __future__ import annotations
 
@@ -37,32 +37,32 @@ _BULLET = re.compile(r"[-*+•]\s+")
 
 
 def items(text: str) -> list[LogBlock]:
-    """The bullets and paragraphs below the page's headings, without its introduction."""
+    """Return the bullets and paragraphs below the page's headings, without its introduction."""
     return [block for block in blocks(text) if block.heading]
 
 
 def item_text(block: LogBlock) -> str:
-    """The text of an item, without its bullet."""
+    """Return the text of an item, without its bullet."""
     return _BULLET.sub("", block.text, count=1) if _BULLET.match(block.text) else block.text
 
 
 def item_features(text: str) -> list[Features]:
-    """The features of every item of a page, to compare new lines with."""
+    """Return the features of every item of a page, for comparison with new lines."""
     return [features(item_text(item)) for item in items(text)]
 
 
 def find_item(text: str, wanted: str) -> LogBlock | None:
-    """The item with exactly this text."""
+    """Return the item with exactly this text."""
     return next((block for block in items(text) if item_text(block) == wanted), None)
 
 
 def titles(text: str) -> list[str]:
-    """The headings of a page's sections."""
+    """Return the headings of a page's sections."""
     return [title for _, mark, title in headings(split_lines(text)) if len(mark) > 1]
 
 
 def add_item(text: str, section: str, line: str) -> str:
-    """The page with a bullet at the end of a section, which is created if it is missing."""
+    """Add a bullet at the end of a section, which is created if it is missing; return the page."""
     newline = newline_of(text)
     lines = split_lines(text)
     if lines and not lines[-1].endswith("\n"):
@@ -80,7 +80,7 @@ def add_item(text: str, section: str, line: str) -> str:
 
 
 def replace_item(text: str, old: str, new: str) -> str:
-    """The page with another first line for one item; unchanged if there is no such item."""
+    """Replace the first line of one item; return the page unchanged if there is no such item."""
     block = find_item(text, old)
     if block is None:
         return text
@@ -92,7 +92,7 @@ def replace_item(text: str, old: str, new: str) -> str:
 
 
 def remove_item(text: str, old: str) -> str:
-    """The page without one item."""
+    """Return the page without one item."""
     block = find_item(text, old)
     if block is None:
         return text
@@ -101,7 +101,7 @@ def remove_item(text: str, old: str) -> str:
 
 
 def _section(lines: list[str], section: str) -> tuple[int, int]:
-    """Heading line and end of a section, whatever its marks, case and `and` or `&`; -1 for none."""
+    """Return heading line and end of a section, whatever its marks, case and `and` or `&`; -1 for none."""
     found = list(headings(lines))
     for place, (number, mark, title) in enumerate(found):
         if len(mark) > 1 and _title_key(title) == _title_key(section):
@@ -118,7 +118,7 @@ def _title_key(title: str) -> str:
 
 
 def read_or_empty(path: Path) -> str:
-    """The text of a file; empty when there is none."""
+    """Return the text of a file; empty if it is missing."""
     try:
         return read_text(path)
     except FileNotFoundError:
@@ -126,14 +126,14 @@ def read_or_empty(path: Path) -> str:
 
 
 def read(group: Group, relative: str) -> str:
-    """The text of a page of the group or of what all groups read; empty when there is none."""
+    """Return the text of a page of the group or of the pages that all groups read; empty if it is missing."""
     return read_or_empty(_place(group, relative))
 
 
 def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path | None:
-    """Change a page under its folder's lock; returns where the version before it is kept.
+    """Change a page under its folder's lock; return where the previous version is stored.
 
-    An edit made meanwhile is never overwritten: editors do not take our lock.
+    A concurrent edit is never overwritten: editors do not take our lock.
     """
     path = _place(group, relative)
     with locked(path.parent):
@@ -151,7 +151,7 @@ def rewrite(group: Group, relative: str, change: Callable[[str], str]) -> Path |
 
 
 def save(group: Group, relative: str, text: str, expected: str) -> None:
-    """Replace a page by a person's own text, if it still is what they read; what is new in it passes the intake."""
+    """Replace a page by a person's text, if it has not changed since they read it; new text passes the intake."""
 
     def change(before: str) -> str:
         if fingerprint(before) != expected:
@@ -162,7 +162,7 @@ def save(group: Group, relative: str, text: str, expected: str) -> None:
 
 
 def _admitted(group: Group, before: str, after: str) -> str:
-    """The new text with credentials masked in what was not there before."""
+    """Return the new text with credentials masked in the parts that were added."""
     old, new = split_lines(before), split_lines(after)
     parts = []
     for kind, _, _, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -185,7 +185,7 @@ def _place(group: Group, relative: str) -> Path:
 
 
 def versions(group: Group, relative: str) -> list[PageVersion]:
-    """The kept versions of a page, newest first."""
+    """Return the stored versions of a page, newest first."""
     if (table := group.page_table(relative)) is not None:
         rows = PageTable(table[0]).versions(table[1])
         return [
@@ -198,7 +198,7 @@ def versions(group: Group, relative: str) -> list[PageVersion]:
 
 
 def version(group: Group, relative: str, name: str) -> str:
-    """The text of one version."""
+    """Return the text of one version."""
     if (table := group.page_table(relative)) is not None:
         known = {f"v{one.version}": one.text for one in PageTable(table[0]).versions(table[1])}
         if (text := known.get(name)) is None:
@@ -210,7 +210,7 @@ def version(group: Group, relative: str, name: str) -> str:
 
 
 def origins(group: Group, relative: str) -> list[LineOrigin]:
-    """Where each line of a page comes from: an accepted proposal, or the first version that has it."""
+    """Return where each line of a page comes from: an accepted proposal, or the first version that has it."""
     proposed = {
         str(one.payload["text"]): one
         for one in (group.proposals.listed("accepted") if group.has("entries") else [])
@@ -236,20 +236,20 @@ def origins(group: Group, relative: str) -> list[LineOrigin]:
 
 
 def _until(name: str) -> str:
-    """The moment in a version's name, with the colons that a file name had to lose."""
+    """Return the moment in a version's name, with the colons that a file name cannot contain."""
     moment = name.rpartition("-")[0]
     return f"{moment[:13]}:{moment[13:15]}:{moment[15:]}"
 
 
 def _version_files(group: Group, relative: str) -> dict[str, Path]:
-    """The kept versions by name; an earlier edition kept those of a/b.md and of a_b.md in one folder `a_b`."""
+    """Return the stored versions by name; an earlier edition kept those of a/b.md and of a_b.md in one folder `a_b`."""
     folders = (relative.replace("/", "_").removesuffix(".md"), relative)
     found = (path for name in folders for path in (group.data / "versions" / name).glob("*.md"))
     return {path.stem: path for path in found if path.is_file()}
 
 
 def _keep_version(group: Group, relative: str, text: str) -> Path:
-    """Keep a version outside the workspace, where nobody searches it; the same text is kept once."""
+    """Store a version outside the workspace, where no search finds it; the same text is stored once."""
     folder = group.data / "versions" / relative
     make_folder(folder)
     mark = fingerprint(text)[:12]

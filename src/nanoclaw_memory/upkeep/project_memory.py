@@ -1,4 +1,6 @@
-"""A project's page: notes of people and agents go to its sections; at the end of a phase its log is proposed for it."""
+"""A project's page: notes of people and agents are added to its sections; at a phase's end its log is proposed for
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 PHASE_DAYS = 90
 MAX_NOTE = 400
-LEAST = 0.5  # importance from which a line of the log is proposed
+LEAST = 0.5  # minimal importance of a proposed log line
 _BY_TAG = {
     "decision": "Architecture decisions",
     "lesson": "Lessons",
@@ -35,7 +37,7 @@ _BY_TAG = {
 
 
 def note(group: Group, slug: str, text: str, section: str) -> Written:
-    """Add a line to the page; said again it changes nothing."""
+    """Add a line to the page; a repetition changes nothing."""
     heading = _heading(section)
     admitted = group.intake.admit(one_line(text))
     if not 0 < len(admitted.text) <= MAX_NOTE:
@@ -68,7 +70,7 @@ def _heading(section: str) -> str:
 
 
 def close_phase(group: Group, slug: str, since: str = "") -> list[Proposal]:
-    """Propose what the project's log lines say and its page does not; a person decides."""
+    """Propose log lines of the project that its page lacks; a person decides."""
     page = page_to_write(group.home, group.scope.group, slug)
     known = pages.item_features(pages.read(group, page))
     try:

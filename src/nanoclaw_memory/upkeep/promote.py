@@ -69,7 +69,7 @@ def promote(group: Group, dry_run: bool = False) -> JobResult:
         return JobResult(
             len(fresh), tuple(f"would propose: {one.text[:100]} ({one.why})" for one in fresh[:50])
         )
-    withdrawn = _withdraw_settled(group, text, past)
+    withdrawn = _withdraw_done(group, text, past)
     chosen = fresh[: max(free + withdrawn, 0)]
     if len(fresh) > len(chosen):
         notes.append(f"{plural(len(fresh) - len(chosen), 'more line')} wait until others are reviewed")
@@ -80,7 +80,7 @@ def promote(group: Group, dry_run: bool = False) -> JobResult:
 
 
 def _past(group: Group) -> list[Proposal]:
-    """Every promotion ever proposed."""
+    """Return every promotion ever proposed."""
     if not group.has("entries"):
         return []
     kinds = ("open", "accepted", "rejected")
@@ -91,7 +91,7 @@ def _past(group: Group) -> list[Proposal]:
 def _fresh(
     group: Group, text: str, candidates: list[PromotionCandidate], past: list[Proposal]
 ) -> tuple[list[PromotionCandidate], list[str]]:
-    """Candidates that are new, current and not suspicious, and why others are not proposed."""
+    """Return candidates that are new, current and not suspicious, and why others are not proposed."""
     known = pages.item_features(text)
     notes_before = [str(note) for one in past for note in one.payload.get("notes", ())]
     exact = {note.casefold() for note in notes_before}
@@ -121,7 +121,7 @@ def _fresh(
 
 
 def _contradicted_by(one: PromotionCandidate, others: list[PromotionCandidate]) -> PromotionCandidate | None:
-    """A newer candidate that contradicts this one."""
+    """Return a newer candidate that contradicts this one."""
     for other in others:
         if other.best.day > one.best.day and contradiction(features(one.text), features(other.text)):
             return other
@@ -133,7 +133,7 @@ def _forgotten(group: Group, one: PromotionCandidate) -> bool:
 
 
 def _drafts(group: Group, chosen: list[PromotionCandidate]) -> tuple[list[PromotionDraft], list[str]]:
-    """The candidates in their own words, or in the language model's where it lost nothing."""
+    """Return the candidates in their own words, or in those of the language model if nothing was lost."""
     masked = [with_dates(group.intake.masked(one.text).text, one.best.day) for one in chosen]
     allowed = "reword" in group.settings.writer.tasks
     writer = group.resources.writer if chosen and allowed else None
@@ -152,7 +152,7 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     day = max(line.day for one in candidates for line in one.lines)
     line = f"{draft.text} ({day.isoformat()})"
     old, reason = _outdated_item(text, draft.text)
-    why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _beside(text, draft.text)
+    why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _known_about(text, draft.text)
     for best in (one.best for one in candidates):
         if later := group.retrieval.overtaken_line(best.path, best.number):
             why += f"; said later at {later[1].place} of {later[1].day}: “{later[1].text}”"
@@ -184,7 +184,7 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
 
 
 def _outdated_item(text: str, new: str) -> tuple[str, str]:
-    """The line of MEMORY.md that a new one contradicts or extends, and why; empty when there is none."""
+    """Return the line of MEMORY.md that a new one contradicts or extends, and why; empty if there is none."""
     own, slots = features(new), _slots(new)
     for item in pages.items(text):
         line = pages.item_text(item)
@@ -203,7 +203,7 @@ def _outdated_item(text: str, new: str) -> tuple[str, str]:
 
 
 def section_for(group: Group, page: str, line: str, tag: str) -> str:
-    """The section of a page where a line belongs: that which names it, else that whose lines are of its kind."""
+    """Return the section of a page for a line: one whose name it contains, else one with lines of its kind."""
     own = set(content_words(line))
     lines: dict[str, list[str]] = {}
     for item in pages.items(page):
@@ -232,7 +232,7 @@ def section_for(group: Group, page: str, line: str, tag: str) -> str:
 
 
 def _profile(judge: Judge, lines: list[str], heading: str) -> dict[str, float]:
-    """The mean share of each kind in a section; of an empty one of ours, the kinds that go there."""
+    """Return the mean share of each kind in a section; for an empty one of ours, the kinds it is meant for."""
     kinds = [kind for kind, title in SECTIONS.items() if title == heading] or list(_DECIDED)
     known = [judge.line_types(one, "") for one in lines[-MOST_COMPARED:]] or [dict.fromkeys(kinds, 1.0)]
     sums = {kind: sum(one.get(kind, 0.0) for one in known) for kind in (*known[0], *kinds)}
@@ -244,14 +244,14 @@ def _distance(one: dict[str, float], other: dict[str, float]) -> float:
 
 
 def _is_of_user(group: Group, line: str) -> bool:
-    """Whether a line tells of the person or of somebody of theirs: "allergic to penicillin", "my sister Kemi"."""
+    """Return whether a line is about the person or somebody of theirs: "allergic to penicillin", "my sister Kemi"."""
     user = group.settings.user.entity
     found = extract(f"- {line}", FileRules(user, "user", user, names=True))
     return any(user in (one.subject, one.object) or slot_of(one.predicate) in LASTING for one in found)
 
 
-def _beside(text: str, line: str) -> str:
-    """What MEMORY.md has on the names in a line so far."""
+def _known_about(text: str, line: str) -> str:
+    """Return what MEMORY.md contains about the names in a line."""
     names = features(line).names
     if not names:
         return ""
@@ -260,7 +260,7 @@ def _beside(text: str, line: str) -> str:
 
 
 def _slots(text: str) -> dict[tuple[str, str], str]:
-    """The facts that a line states, by entity and key."""
+    """Return the facts that a line states, by entity and key."""
     return {
         (fold(triple.subject), slot_of(triple.predicate)): triple.object
         for triple in extract(f"- {without_date(text)}", FileRules())
@@ -268,8 +268,8 @@ def _slots(text: str) -> dict[tuple[str, str], str]:
     }
 
 
-def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
-    """Close open promotions that MEMORY.md contains by now; delete those whose lines are gone or given up."""
+def _withdraw_done(group: Group, text: str, past: list[Proposal]) -> int:
+    """Close open promotions that MEMORY.md contains by now; delete those whose lines are gone or revoked."""
     known = pages.item_features(text)
     settled = 0
     for one in past:
@@ -279,20 +279,20 @@ def _withdraw_settled(group: Group, text: str, past: list[Proposal]) -> int:
         if any(restates(other, own) for other in known):
             group.proposals.decide(one.id, True, group.moment())
             settled += 1
-        elif not _still_logged(group, one) or _outdated(group, one) or _given_up(group, one):
+        elif not _still_logged(group, one) or _outdated(group, one) or _is_revoked(group, one):
             settled += group.proposals.take_back(one.id)
     return settled
 
 
 def _outdated(group: Group, proposal: Proposal) -> bool:
-    """Whether the graph has a newer value than any line of a proposal."""
+    """Return whether the graph has a newer value than any line of a proposal."""
     day = source_date(str(proposal.payload["text"]))
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     return day is not None and any(group.outdated(note, day) for note in notes)
 
 
-def _given_up(group: Group, proposal: Proposal) -> bool:
-    """Whether something was said since that gives up what every line of a proposal says."""
+def _is_revoked(group: Group, proposal: Proposal) -> bool:
+    """Return whether a later statement revokes every line of a proposal."""
     places = [str(source).rpartition(":") for source in proposal.payload.get("sources", ())]
     return bool(places) and all(
         line.isdigit() and group.retrieval.given_up(path, int(line)) for path, _, line in places
@@ -300,7 +300,7 @@ def _given_up(group: Group, proposal: Proposal) -> bool:
 
 
 def _still_logged(group: Group, proposal: Proposal) -> bool:
-    """Whether a log or its archive still contains a line that the proposal was made from."""
+    """Return whether a log or its archive still contains a line of the proposal."""
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     for source in proposal.payload.get("sources", ()):
         path = str(source).rpartition(":")[0]

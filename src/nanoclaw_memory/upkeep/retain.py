@@ -36,7 +36,7 @@ class _Move(msgspec.Struct, frozen=True):
 
 
 def retain(group: Group, dry_run: bool = False) -> JobResult:
-    """Move expired lines of every log; names logs that cannot be read or are being edited."""
+    """Move expired lines of every log; report logs that cannot be read or are being edited."""
     moved, notes = 0, []
     for day, relative, path in logs(group.workspace):
         try:
@@ -46,7 +46,7 @@ def retain(group: Group, dry_run: bool = False) -> JobResult:
             if not dry_run and not _carry_out(group.workspace, move):
                 notes.append(f"{relative} was changed meanwhile; it waits for the next run")
                 continue
-        except FileNotFoundError:  # removed since it was listed
+        except FileNotFoundError:  # deleted since it was listed
             continue
         except (FileProblem, PathRefused) as problem:
             notes.append(f"{relative} stays as it is: {problem.message}")
@@ -58,7 +58,7 @@ def retain(group: Group, dry_run: bool = False) -> JobResult:
 
 
 def kept_days(importance: float, settings: Settings) -> int | None:
-    """How many days a line of this importance stays in its log; None for ever."""
+    """Return how many days a line of this importance stays in its log; None for ever."""
     if importance >= PERMANENT:
         return None
     own = settings.upkeep
@@ -66,7 +66,7 @@ def kept_days(importance: float, settings: Settings) -> int | None:
 
 
 def expired(day: date, path: Path, today: date, settings: Settings) -> _Move | None:
-    """The expired blocks of a log; None when there are none."""
+    """Return the expired blocks of a log, or None."""
     age = (today - day).days
     if age <= min(settings.upkeep.routine_days, settings.upkeep.observation_days):
         return None
@@ -80,7 +80,7 @@ def expired(day: date, path: Path, today: date, settings: Settings) -> _Move | N
 
 
 def _carry_out(workspace: Path, move: _Move) -> bool:
-    """Write to the archive first, then remove from the log; False when somebody else changed the log.
+    """Write to the archive first, then remove from the log; return False if somebody else changed the log.
 
     After a kill between the two, the next run finds the lines in the archive and only removes them.
     """
@@ -94,7 +94,7 @@ def _carry_out(workspace: Path, move: _Move) -> bool:
             if after != before:
                 replace_text(archive, after)
         rest = _without(move.text, move.gone)
-        if read_text(move.path) != move.text:  # an editor does not ask for our lock
+        if read_text(move.path) != move.text:  # an editor does not take our lock
             return False
         if rest.strip() in ("", log.header(move.day).strip()):
             move.path.unlink()
@@ -104,7 +104,7 @@ def _carry_out(workspace: Path, move: _Move) -> bool:
 
 
 def with_archived(text: str, day: date, gone: Iterable[LogBlock]) -> str:
-    """An archive's text with blocks added under their day, each once."""
+    """Add blocks under their day, each once; return the archive's text."""
     newline = newline_of(text)
     lines = split_lines(text) or [f"# Archive {day:%Y-%m}{newline}"]
     if not lines[-1].endswith("\n"):
@@ -132,13 +132,13 @@ def _plain(lines: list[str]) -> str:
 
 
 def _spaced(entry: str) -> list[str]:
-    """The lines of an entry; what is no bullet needs a blank line to stay an entry of its own."""
+    """Return the lines of an entry; a non-bullet needs a blank line to stay a separate entry."""
     lines = entry.split("\n")
     return lines if lines[0].startswith(("-", "*", "+", "•")) else ["", *lines]
 
 
 def _insert(lines: list[str], day: date, heading: str, added: list[str]) -> None:
-    """Put lines at the end of a heading's part of a day; the part is made when there is none."""
+    """Insert lines at the end of a heading's part of a day, which is created if missing."""
     newline = newline_of("".join(lines[:1]))
     start, end = _day_section(lines, day)
     parts = [(number, title) for number, mark, title in headings(lines) if mark == "###"]
@@ -159,7 +159,7 @@ def _insert(lines: list[str], day: date, heading: str, added: list[str]) -> None
 
 
 def _day_section(lines: list[str], day: date) -> tuple[int, int]:
-    """The lines of a day's section; an empty range where it belongs when there is none."""
+    """Return the lines of a day's section; an empty range at its place if there is none."""
     days = [
         (number, found)
         for number, mark, title in headings(lines)

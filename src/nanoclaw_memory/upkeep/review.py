@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.entries import lifecycle
 from nanoclaw_memory.errors import Conflict, FileProblem, InvalidValue, Refused, StoreError
 from nanoclaw_memory.intake.suspicion import STEERING
-from nanoclaw_memory.lessons.learning import held
+from nanoclaw_memory.lessons.learning import held_lessons
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, Proposal
@@ -28,35 +28,37 @@ if TYPE_CHECKING:
 
 DEMOTED_PAGE = f"{ARCHIVE}/MEMORY.md"
 MAX_LINE = 500
-PAGE_KINDS = ("promotion", "demotion", "memory", "lesson")  # every other kind concerns an entry
+PAGE_KINDS = ("promotion", "demotion", "memory", "lesson")  # all other kinds concern an entry
 REWORDABLE = ("promotion", "memory", "lesson")
 NEW_PAGES = {"MEMORY.md": "# Long-Term Memory\n", "SOUL.md": "# Soul\n"}
 PROPOSALS_PAGE = "proposals.md"
 
 
 def open_proposals(group: Group) -> list[Proposal]:
-    """Every proposal that waits for a person: what makes room first, and of each kind what reads like an attack."""
-    with suppress(StoreError):  # a home that cannot be written lists what it has
-        for own in group.worlds("facts"):
+    """Return every open proposal: those that make room first, and within a kind those that read like an attack."""
+    with suppress(StoreError):  # a read-only home lists what it has
+        for own in group.private_and_shared("facts"):
             propose_held(own)
-    found = [one for own in group.worlds("entries") for one in own.proposals.listed("open")]
+    found = [one for own in group.private_and_shared("entries") for one in own.proposals.listed("open")]
     order = {"demotion": 0, "promotion": 1, "lesson": 2}
     return sorted(found, key=lambda one: (order.get(one.kind, 3), STEERING not in one.why))
 
 
 def count_open(group: Group) -> int:
-    """How many proposals wait for a person; writes nothing."""
-    return sum(len(own.proposals.listed("open")) for own in group.worlds("entries"))
+    """Count the open proposals; write nothing."""
+    return sum(len(own.proposals.listed("open")) for own in group.private_and_shared("entries"))
 
 
 def holder(group: Group, proposal_id: str) -> Group:
-    """The group itself or its shared chats, whichever has a proposal."""
-    return next((own for own in group.worlds("entries") if own.proposals.has(proposal_id)), group)
+    """Return the group itself or its shared chats, whichever has a proposal."""
+    return next((own for own in group.private_and_shared("entries") if own.proposals.has(proposal_id)), group)
 
 
 def propose_held(group: Group) -> int:
-    """Propose the lessons that may not be used unseen; returns how many are new."""
-    waiting = [one for one in held(group.lessons) if not group.proposals.find("lesson", _held_key(one))]
+    """Propose the lessons that need approval; return how many are new."""
+    waiting = [
+        one for one in held_lessons(group.lessons) if not group.proposals.find("lesson", _held_key(one))
+    ]
     return sum(_propose_lesson(group, lesson) for lesson in waiting)
 
 
@@ -77,7 +79,7 @@ def _propose_lesson(group: Group, lesson: Lesson) -> bool:
 
 
 def lesson_key(lesson: Lesson) -> str:
-    """The key under which a lesson is proposed."""
+    """Return the key under which a lesson is proposed."""
     return f"{lesson.id}\n{lesson.lesson.casefold()}"
 
 
@@ -86,10 +88,10 @@ def _held_key(lesson: Lesson) -> str:
 
 
 def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Proposal:
-    """Carry out a decision. Killed at any point, the same decision made again ends in the same state.
+    """Carry out a decision. If killed at any point, repeating the decision ends in the same state.
 
-    The page is written first and the proposal closed last; a line that the page already contains is not
-    written twice.
+    The page is written first and the proposal closed last; a line that the page already contains is not written
+    twice.
     """
     group.require_owner("decide on a proposal")
     group = holder(group, proposal_id)
@@ -118,7 +120,7 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
 
 
 def undo(group: Group, proposal_id: str) -> Proposal:
-    """Take a decision back: what it changed is as it was before, and the proposal waits again."""
+    """Undo a decision: its changes are reverted, and the proposal is open again."""
     group.require_owner("take a decision back")
     group = holder(group, proposal_id)
     proposal = group.proposals.get(proposal_id)
@@ -139,12 +141,12 @@ def undo(group: Group, proposal_id: str) -> Proposal:
     return group.proposals.reopen(proposal_id, group.moment())
 
 
-def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
-    """Retire the older of two values or entries that two machines set, or let both stand again."""
+def _resolve(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
+    """Retire the older of two values or entries that two machines set, or restore both."""
     if payload["table"] == "pages":
-        return _settle_page(group, payload, undo)
+        return _resolve_page(group, payload, undo)
     if payload["table"] == "entries":
-        return _settle_entries(group, str(payload["older"]), str(payload["newer"]), undo)
+        return _resolve_entries(group, str(payload["older"]), str(payload["newer"]), undo)
     table = group.graph.facts if payload["table"] == "facts" else group.graph.relations
     rows = table.line([fold(str(payload["entity"]))], slot_of(str(payload["key"])))
     newer = [row.item for row in rows if row.item.value == payload["newer"] and not row.item.valid_to]
@@ -156,7 +158,7 @@ def _settle(group: Group, payload: Mapping[str, Any], undo: bool = False) -> Non
     return None
 
 
-def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
+def _resolve_entries(group: Group, older: str, newer: str, undo: bool) -> None:
     ledger = group.entries.ledger
     entry = ledger.entry(older)
     with ledger.db.transaction():
@@ -168,8 +170,8 @@ def _settle_entries(group: Group, older: str, newer: str, undo: bool) -> None:
     ledger.changed(gone=[] if undo else [entry], come=[ledger.entry(older)] if undo else [])
 
 
-def _settle_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
-    """Put the other text of the lines that two edited into the page, whatever else was changed in it since."""
+def _resolve_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
+    """Replace the lines of a conflict by the other text, preserving later changes of the page."""
     there, wanted = str(payload["older"]), str(payload["newer"])
     page = str(payload["file"])
 
@@ -185,18 +187,18 @@ def _settle_page(group: Group, payload: Mapping[str, Any], undo: bool) -> None:
 
 
 def _prune(group: Group, payload: Mapping[str, Any], undo: bool = False) -> None:
-    """Retire facts that nobody uses: they stay as history; or make them current again."""
+    """Retire facts that nobody uses, which stay as history; or make them current again."""
     facts = group.graph.facts
     with group.graph.db.transaction():
         for number in payload["facts"]:
             facts.revive(int(number)) if undo else facts.retire(int(number), group.moment(), None)
 
 
-_GRAPH_ACTS: dict[str, Callable[..., None]] = {"conflict": _settle, "prune": _prune}
+_GRAPH_ACTS: dict[str, Callable[..., None]] = {"conflict": _resolve, "prune": _prune}
 
 
 def _undo_page(group: Group, proposal: Proposal) -> None:
-    """Bring back the version before the decision; of a page that was edited since, only the decided line."""
+    """Restore the version before the decision; on a page that was edited since, revert only the decided line."""
     payload = proposal.payload
     page, line, old = (str(payload.get(name, "")) for name in ("file", "text", "replaces"))
     demoted = proposal.kind == "demotion"
@@ -226,7 +228,7 @@ def _decided(before: str, payload: Mapping[str, Any], demoted: bool) -> str:
 
 
 def _decide_held(group: Group, payload: Mapping[str, Any], accept: bool) -> None:
-    """Use a lesson that waited for review, in the words that were accepted, or retire it."""
+    """Activate a lesson that awaited review, in the accepted words, or retire it."""
     number = int(payload["lesson"])
     if accept:
         group.lessons.update(
@@ -237,7 +239,7 @@ def _decide_held(group: Group, payload: Mapping[str, Any], accept: bool) -> None
 
 
 def _reworded(group: Group, proposal: Proposal, text: str) -> Mapping[str, Any]:
-    """The payload in the person's own words; stored before the page is written."""
+    """Return the payload in the person's own words; stored before the page is written."""
     line = group.intake.admit(one_line(text).removeprefix("- ")).text
     if not line or len(line) > MAX_LINE:
         raise InvalidValue(f"the text has {len(line)} characters", f"give one line of 1 to {MAX_LINE}")
@@ -270,7 +272,7 @@ def _demote(group: Group, line: str) -> None:
     """Write the line to the archive first, then remove it from MEMORY.md."""
     block = pages.find_item(group.page("MEMORY.md"), line)
     if block is None:
-        return  # an earlier, killed decision removed it
+        return  # removed by an earlier, killed decision
     archive = within(group.workspace / DEMOTED_PAGE, group.workspace)
     with locked(archive.parent):
         before = pages.read_or_empty(archive)

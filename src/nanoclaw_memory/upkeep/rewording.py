@@ -36,7 +36,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def reworded(writer: Writer, notes: list[str]) -> tuple[list[Wording], list[str]]:
-    """The wordings that lost nothing, and why others were refused; none if too many were."""
+    """Return the wordings that lost nothing, and why others were refused; none if too many were."""
     rows, problem = ask_for(_Row, writer, _TASK, notes)
     if problem:
         return [], [f"lines keep their own words: {problem}"]
@@ -68,7 +68,7 @@ def _faithful(rows: list[_Row | None], notes: list[str]) -> tuple[list[Wording],
 
 
 def _wording(found: _Row | None, count: int) -> Wording | None:
-    """A row of the answer, checked; None when it is malformed or names a note that there is not."""
+    """Return a checked row of the answer; None if it is malformed or names an unknown note."""
     numbers = set(found.numbers) if found else set()
     if (
         not found

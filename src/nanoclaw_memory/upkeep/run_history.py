@@ -35,12 +35,12 @@ class RunHistory(msgspec.Struct, frozen=True):
 
 
 def read(data: Path) -> RunHistory:
-    """The history; empty when it is missing or damaged, because every job may run again unharmed."""
+    """Return the history; empty if it is missing or damaged, because jobs can safely run again."""
     return private.read_json(data / FILE, RunHistory) or RunHistory()
 
 
 def record_run(data: Path, name: str, run: LastRun) -> None:
-    """Record a run; one that changed nothing keeps what the last change was."""
+    """Record a run; one that changed nothing keeps the record of the last change."""
     with locked(data):
         history = read(data)
         before = history.jobs.get(name, LastRun())
@@ -53,7 +53,7 @@ def record_run(data: Path, name: str, run: LastRun) -> None:
 
 
 def record_note(data: Path, name: str, value: Any) -> None:
-    """Keep a small note of a job."""
+    """Store a small note of a job."""
     with locked(data):
         history = read(data)
         if history.notes.get(name) != value:
@@ -62,5 +62,5 @@ def record_note(data: Path, name: str, value: Any) -> None:
 
 def _write(data: Path, history: RunHistory) -> None:
     text = msgspec.json.format(msgspec.json.encode(history), indent=1).decode()
-    # Not worth waiting for the disk: a run that was lost is run again, and does nothing.
+    # Not worth waiting for the disk: a lost run is repeated, and does nothing.
     replace_text(data / FILE, f"{text}\n", durable=False)

@@ -72,7 +72,7 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
             at=group.moment(),
             changed=result.changed,
             took_ms=took,
-            error=encodable(error),  # may name a file whose name is no valid text
+            error=encodable(error),  # it may contain a file name that is no valid text
             notes=tuple(encodable(note) for note in result.notes[:20]),
         )
         try:
@@ -93,7 +93,7 @@ def _run(group: Group, job: Job, dry_run: bool) -> JobRun:
 
 
 def not_due(job: Job, group: Group) -> str:
-    """Why a job need not run now; empty when it is due."""
+    """Return why a job need not run now; empty when it is due."""
     expression = job.cron(group.settings)
     if not expression.strip():
         return "it never runs by itself"
@@ -102,7 +102,7 @@ def not_due(job: Job, group: Group) -> str:
     if last_run is None or not last_run.at:
         return ""
     last = moment_of(last_run.at)
-    if last > now:  # the clock was turned back: running again does no harm, waiting might be for ever
+    if last > now:  # the clock was turned back: running again does no harm, waiting might never end
         return ""
     following = next_by_cron(expression, last.astimezone(now.tzinfo), _CRON_HINT)
     # In UTC: two moments of one zone compare by the wall clock, which shows an hour twice in autumn.
@@ -111,7 +111,7 @@ def not_due(job: Job, group: Group) -> str:
 
 
 def _past(group: Group) -> dict[str, LastRun]:
-    """The last runs of jobs; on a server those of all machines, for each job is run by one of them."""
+    """Return the last runs of jobs; on a server those of all machines, since one of them runs each job."""
     own = run_history.read(group.data).jobs
     if group.database("index").is_file or not group.has("index"):
         return own
@@ -120,7 +120,7 @@ def _past(group: Group) -> dict[str, LastRun]:
 
 
 def states(group: Group) -> list[JobState]:
-    """Every job with its last run and the next one."""
+    """Return every job with its last run and the next one."""
     past = _past(group)
     return [_state(group, job, past.get(job.name, LastRun())) for job in JOBS]
 
@@ -144,7 +144,7 @@ def _state(group: Group, job: Job, last: LastRun) -> JobState:
 
 @contextmanager
 def runner_lock(data: Path, patience: float = 0.0) -> Iterator[bool]:
-    """Take the lock of the group's only runner over all processes; yields whether it was free in time."""
+    """Take the lock of the group's only runner over all processes; yield whether it was free in time."""
 
     from nanoclaw_memory.workspace.files import make_folder
 
@@ -161,7 +161,7 @@ def runner_lock(data: Path, patience: float = 0.0) -> Iterator[bool]:
 
 @contextmanager
 def jobs_paused(data: Path) -> Iterator[None]:
-    """Keep jobs from running while a person's decision is carried out."""
+    """Prevent jobs from running while a person's decision is carried out."""
     with runner_lock(data, PATIENCE) as acquired:
         if not acquired:
             raise StoreBusy("upkeep is running", "try again in a moment: nanoclaw-memory upkeep status")

@@ -1,4 +1,4 @@
-"""Let a language model decide which of two statements on one subject holds, and which entries say the same."""
+"""Let a language model decide which of two statements on one subject is valid, and which entries say the same."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Verdict(msgspec.Struct, frozen=True):
 
 
 class _NotePair(msgspec.Struct, frozen=True):
-    """Two notes as the model gets them, and the mark under which its verdict is kept."""
+    """Two notes as the model gets them, and the key under which its verdict is stored."""
 
     text: str
     mark: str
@@ -83,7 +83,7 @@ def merge(group: Group, dry_run: bool) -> JobResult:
     calls = ModelCalls(group, "merge", _SAME)
     if calls.writer is None or not group.has("entries"):
         return JobResult()
-    alike = _alike(group)
+    alike = _similar_entries(group)
     pairs = [_pair("A: ", older.content, " | B: ", newer.content) for older, newer in alike]
     if dry_run:
         return _planned(group, calls, pairs)
@@ -96,8 +96,8 @@ def merge(group: Group, dry_run: bool) -> JobResult:
     return JobResult(proposed, tuple(notes))
 
 
-def _alike(group: Group) -> list[tuple[Entry, Entry]]:
-    """Pairs of current entries of one type that are near in meaning or words, the older one first."""
+def _similar_entries(group: Group) -> list[tuple[Entry, Entry]]:
+    """Return pairs of current entries of one type that are similar in meaning or words, the older one first."""
     table, wanted = group.entries.ledger.table, group.entries.ledger.filter()
     entries = {entry.id: entry for entry in table.all(wanted)[:MOST_PAIRS]}
     found = {
@@ -139,7 +139,7 @@ def _planned(group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]) -> Job
 def _decided(
     group: Group, calls: ModelCalls, pairs: Sequence[_NotePair]
 ) -> tuple[dict[str, _Verdict], list[str]]:
-    """The verdicts on pairs by their marks, known or asked for, and what is to be reported."""
+    """Return the verdicts on pairs by key, stored or new, and the notes to report."""
     verdicts, notes = _known(group), list[str]()
     new = list({pair.mark: pair for pair in pairs if pair.mark not in verdicts}.values())
     for batch in calls.batches([pair.text for pair in new]):
@@ -149,7 +149,7 @@ def _decided(
             notes.append(problem)
             break
         fresh = {
-            asked[one.pair - 1].mark: _told(one)
+            asked[one.pair - 1].mark: _presentable(one)
             for one in rows
             if one is not None and 1 <= one.pair <= len(asked)
         }
@@ -158,16 +158,16 @@ def _decided(
     return verdicts, [*notes, *filter(None, [calls.cost()])]
 
 
-def _told(found: _Verdict) -> _Verdict:
-    """A verdict whose reason may be shown."""
+def _presentable(found: _Verdict) -> _Verdict:
+    """Return a verdict whose reason may be shown."""
     reason = one_line(found.reason)[:LONGEST_REASON]
     return msgspec.structs.replace(found, reason="" if suspicions(reason) else reason)
 
 
 def _known(group: Group) -> dict[str, _Verdict]:
-    """What was decided before: a pair is paid for once, also when the index is built anew."""
+    """Return earlier verdicts: a pair is paid for once, even if the index is rebuilt."""
     rows = group.database("facts").query("SELECT pair, verdict, reason FROM verdicts")
-    return {mark: _told(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
+    return {mark: _presentable(_Verdict(0, verdict, why)) for mark, verdict, why in rows}
 
 
 def _keep(group: Group, verdicts: dict[str, _Verdict]) -> None:

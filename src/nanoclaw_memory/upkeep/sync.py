@@ -19,7 +19,7 @@ from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, Sto
 from nanoclaw_memory.types import Exported, MergedIn
 from nanoclaw_memory.upkeep.sync_files import WORLDS, ExportDirectory, ExportedLines, sync_key
 from nanoclaw_memory.upkeep.sync_merge import (
-    Merged,
+    ImportedRows,
     conflicting_successors,
     conflicting_values,
     merge,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 STATE_FILE = "sync.json"
 DATABASES = ("facts", "entries", "continuity")
-TABLES = tuple(kind for kind in KINDS if kind != "removed")  # what has rows; tombstones come first
+TABLES = tuple(kind for kind in KINDS if kind != "removed")  # kinds with rows; tombstones are handled first
 Ids = dict[str, set[str]]  # of one kind in one world, as `world/kind`
 
 
@@ -40,14 +40,14 @@ class SyncState(msgspec.Struct):
     """What this machine had when it last exported or imported: ids only, no text."""
 
     cursors: dict[str, tuple[int, int]] = {}
-    seen: Ids = {}  # there at the last export or import
-    known: Ids = {}  # there at the last import: what other machines may know
+    seen: Ids = {}  # present at the last export or import
+    known: Ids = {}  # present at the last import: what other machines may know
     removed: Ids = {}  # deletions that were carried out here
-    dropped: Ids = {}  # records that are not taken: forgotten, or the same as another
+    dropped: Ids = {}  # records that are not imported: forgotten, or the same as another
 
 
 def export(group: Group, folder: Path) -> Exported:
-    """Write what is not Markdown into a directory; lines of other machines that were not imported yet stay there."""
+    """Write everything that is not Markdown into a directory; other machines' lines not imported yet stay there."""
     directory = _directory(group, folder, new=True)
     state = _load(group)
     files, lines = directory.write_attributes(), 0
@@ -79,7 +79,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
     state = _load(group)
     done = MergedIn(problems=tuple(one for found in worlds.values() for one in found.problems))
     for world, store in _stores(group, [world for world, found in worlds.items() if found.signed]):
-        done = _Merging(group, world, store, state, worlds[world]).run(done)
+        done = _WorldImport(group, world, store, state, worlds[world]).run(done)
     if done.added.get("tombstones"):
         group.forget_again()
     for world, store in _stores(group):
@@ -99,7 +99,7 @@ def import_directory(group: Group, folder: Path) -> MergedIn:
 def _exported(
     kind: str, rows: dict[str, StoredRecord], found: ExportedLines, removed: Ids, dropped: set[str]
 ) -> dict[str, Any]:
-    """The records that a file gets: ours with what others wrote of the same, and theirs that are new."""
+    """Return the records for a file: ours merged with other versions of the same, and new ones of others."""
     gone = removed[kind]
     records = {}
     for name, row in rows.items():
@@ -118,7 +118,7 @@ def _removed_ids(
     rows: dict[str, dict[str, StoredRecord]],
     found: ExportedLines,
 ) -> Ids:
-    """What was deleted on purpose, here or elsewhere. A database that was restored or replaced deletes nothing."""
+    """Return what was deleted on purpose, here or elsewhere. A restored or replaced database deletes nothing."""
     removed: Ids = {kind: set() for kind in TABLES}
     for one in (version for versions in found.records["removed"].values() for version in versions):
         removed.get(one.kind, set()).add(one.removed)
@@ -139,7 +139,7 @@ def _removals(removed: Ids) -> dict[str, RemovalRecord]:
 # ---- import ----
 
 
-class _Merging:
+class _WorldImport:
     """The import of one world."""
 
     def __init__(
@@ -152,17 +152,17 @@ class _Merging:
         self.state = state
         self.found = found
         self.rows: dict[str, dict[str, StoredRecord]] = {}
-        self.same: dict[str, str] = {}  # ids of records that another one stands for
+        self.same: dict[str, str] = {}  # ids of records that another one replaces
         self.added: dict[str, int] = {}
         self.changed: dict[str, int] = {}
         self.removed: dict[str, int] = {}
         self.refused = 0
-        self.new: dict[str, set[str]] = {kind: set() for kind in TABLES}  # those that came in or changed
+        self.new: dict[str, set[str]] = {kind: set() for kind in TABLES}  # records that were added or changed
         self.came: dict[str, set[str]] = {kind: set() for kind in TABLES}
 
     def run(self, done: MergedIn) -> MergedIn:
-        """Tombstones first, then deletions, then all else; each database in one transaction."""
-        self._bury()
+        """Import tombstones first, then deletions, then everything else; each database in one transaction."""
+        self._add_tombstones()
         with ExitStack() as stack:
             for name in DATABASES:
                 if self.store.has(name) or self._brings(name) or name == "entries":
@@ -173,7 +173,7 @@ class _Merging:
                 self._take_all(kind)
             for kind in ("facts", "relations", "lessons"):
                 self._link(kind)
-            conflicts = self._settle()
+            conflicts = self._propose_conflicts()
         self._withdraw()
         self._render()
         return MergedIn(
@@ -188,27 +188,29 @@ class _Merging:
     def _brings(self, database: str) -> bool:
         return any(self.found.records[kind] for kind in TABLES if KINDS[kind].database == database)
 
-    def _bury(self) -> None:
-        """Keep away what was forgotten or rejected elsewhere."""
+    def _add_tombstones(self) -> None:
+        """Refuse what was forgotten or rejected elsewhere."""
         known = self.store.rows("tombstones")
         gone = self._gone("tombstones")
         new = [v[0] for name, v in self.found.records["tombstones"].items() if name not in {*known, *gone}]
         if new:
-            self.group.intake.bury([(one.name, one.slot, one.digest, one.text_fingerprint) for one in new])
+            self.group.intake.add_tombstones(
+                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in new]
+            )
             self.added["tombstones"] = len(new)
         allowed = [row.record for name, row in known.items() if name in self._new_removals("tombstones")]
         if allowed:
-            self.group.intake.unbury(
+            self.group.intake.remove_tombstones(
                 [(one.name, one.slot, one.digest, one.text_fingerprint) for one in allowed]
             )
 
     def _gone(self, kind: str) -> set[str]:
-        """The ids of a kind that were deleted on purpose, somewhere."""
+        """Return the ids of a kind that were deleted on purpose, on any machine."""
         every = (one for versions in self.found.records["removed"].values() for one in versions)
         return {one.removed for one in every if one.kind == kind}
 
     def _new_removals(self, kind: str) -> set[str]:
-        """Deletions that this machine has not carried out yet: what was stated again since stays."""
+        """Return deletions not carried out here yet, without what was stated again since."""
         place = f"{self.world}/{kind}"
         gone = self._gone(kind)
         new = gone - self.state.removed.get(place, set())
@@ -226,7 +228,7 @@ class _Merging:
                 self._remove(kind, name)
         if any(
             self.removed.get(kind) for kind in ("facts", "relations")
-        ):  # what they had replaced is valid again
+        ):  # the statements that they had replaced are valid again
             self.rows |= {kind: self.store.rows(kind) for kind in ("facts", "relations")}
 
     def _remove(self, kind: str, name: str) -> None:
@@ -241,7 +243,9 @@ class _Merging:
     def _take_all(self, kind: str) -> None:
         gone, dropped = self._gone(kind), self.state.dropped.setdefault(f"{self.world}/{kind}", set())
         current = {
-            _said(kind, row.record): name for name, row in self.rows[kind].items() if _holds(row.record)
+            _content(kind, row.record): name
+            for name, row in self.rows[kind].items()
+            if _is_current(row.record)
         }
         found = self.found.records[kind]
         for number, name in enumerate(sorted(found, key=lambda one: KINDS[kind].order(found[one][0]))):
@@ -263,11 +267,11 @@ class _Merging:
     def _take(
         self, kind: str, name: str, record: Any, row: StoredRecord | None, current: dict[tuple[str, ...], str]
     ) -> None:
-        """Store one record; a statement that holds here already is the same one, said first where it was first said."""
+        """Store one record; a statement that is current here is the same one, dated by its first mention."""
         place = f"{self.world}/{kind}"
-        other = current.get(_said(kind, record)) if _holds(record) else None
+        other = current.get(_content(kind, record)) if _is_current(record) else None
         if other is not None and other != name:
-            if row is not None:  # it would hold twice
+            if row is not None:  # it would be current twice
                 return
             row = self.rows[kind].pop(other)
             record = merge([record, row.record])
@@ -277,8 +281,8 @@ class _Merging:
             self.same[gone] = stored
         number = self.store.put(kind, record, row.number if row else 0)
         self.rows[kind][stored] = StoredRecord(number, record)
-        if _holds(record):
-            current[_said(kind, record)] = stored
+        if _is_current(record):
+            current[_content(kind, record)] = stored
         counts = self.changed if row else self.added
         counts[kind] = counts.get(kind, 0) + 1
         self.new[kind].add(stored)
@@ -288,7 +292,7 @@ class _Merging:
             self.own.entries.ledger.audit("import", record.id, source="another machine")
 
     def _admitted(self, kind: str, record: Any) -> Any | None:
-        """The record as intake lets it in; None for what was forgotten or rejected here."""
+        """Return the record after the intake; None if it was forgotten or rejected here."""
         own = KINDS[kind]
         texts = [str(getattr(record, name)) for name in own.texts]
         if self.group.intake.forgets(*texts) or self._is_rejected(kind, record):
@@ -312,7 +316,7 @@ class _Merging:
         return self.own.intake.rejects((name,), slot, value)
 
     def _link(self, kind: str) -> None:
-        """Have statements and lessons of this import refer to the rows that they mean."""
+        """Point statements and lessons of this import to the rows that they refer to."""
         rows, others = self.rows[kind], self.rows["exchanges" if kind == "lessons" else kind]
         field = "exchange" if kind == "lessons" else "superseded_by"
         links = []
@@ -323,10 +327,10 @@ class _Merging:
         if links:
             self.store.link(kind, links)
 
-    # ---- what two machines did without knowing of each other ----
+    # ---- conflicts between two machines ----
 
-    def _settle(self) -> list[str]:
-        """Let one of two equal entries stand, and the person decide between what differs; returns the proposals."""
+    def _propose_conflicts(self) -> list[str]:
+        """Keep one of two equal entries, and let the person decide between different ones; return the proposals."""
         if self.came["entries"]:
             for name, record, author in list(stored_twice(self.rows["entries"])):
                 self._put("entries", name, record)
@@ -350,12 +354,12 @@ class _Merging:
             self._put("proposals", name, one)
         return [one.id for one in new.values()]
 
-    def _merged(self, kind: str) -> Merged:
+    def _merged(self, kind: str) -> ImportedRows:
         known = self.state.known.get(f"{self.world}/{kind}", set())
-        return Merged(kind, self.rows[kind], self.came[kind], known)
+        return ImportedRows(kind, self.rows[kind], self.came[kind], known)
 
     def _accept(self, ended: Any) -> None:
-        """Close what waits for a decision on an entry that the person stored themselves elsewhere."""
+        """Close open decisions on an entry that the person stored themselves elsewhere."""
         for name, row in list(self.rows["proposals"].items()):
             one = row.record
             if one.status == "open" and json.loads(one.payload).get("id") == ended.id:
@@ -367,7 +371,7 @@ class _Merging:
         self.new[kind].add(name)
 
     def _withdraw(self) -> None:
-        """Take back what was proposed of lessons that were decided on elsewhere."""
+        """Withdraw proposals of lessons that were decided elsewhere."""
         decided = {
             self.rows["lessons"][name].number
             for name in self.new["lessons"]
@@ -378,19 +382,19 @@ class _Merging:
                 self.own.proposals.take_back(one.id)
 
     def _render(self) -> None:
-        """Write the domain files of entries that came in or changed."""
+        """Write the domain files of entries that were added or changed."""
         if self.world == "private":
             changed = {self.rows["entries"][name].record.type for name in self.new["entries"]}
             for kind in sorted(changed):
                 self.group.entries.ledger.domains.render(kind)
 
 
-def _holds(record: Any) -> bool:
+def _is_current(record: Any) -> bool:
     return hasattr(record, "valid_to") and record.valid_to is None
 
 
-def _said(kind: str, record: Any) -> tuple[str, ...]:
-    """What a statement says, whenever it was said; its first three say of what and in which project."""
+def _content(kind: str, record: Any) -> tuple[str, ...]:
+    """Return the content of a statement without its dates; the first three fields name its subject and project."""
     return KINDS[kind].identity(record)[:4] if hasattr(record, "valid_to") else ()
 
 
@@ -398,7 +402,7 @@ def _sum(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
     return {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}}
 
 
-# ---- what both need ----
+# ---- shared by export and import ----
 
 
 def _directory(group: Group, folder: Path, new: bool = False) -> ExportDirectory:
@@ -409,18 +413,18 @@ def _directory(group: Group, folder: Path, new: bool = False) -> ExportDirectory
 
 
 def _stores(group: Group, needed: list[str] | None = None) -> Iterator[tuple[str, RecordStore]]:
-    """The worlds of a group: its private memory, and its shared chats where there are any or they are `needed`."""
+    """Yield the worlds of a group: its private memory, and its shared chats if they exist or are `needed`."""
     yield "private", RecordStore(group.database, group.has)
     chats = group.shared_chats
     if chats is None and "shared" in (needed or ()):
         chats = group.open_shared_chats()
     if chats is not None:
-        # Tombstones keep a text away from both worlds; they travel once.
+        # Tombstones apply to both worlds and are exported once.
         yield "shared", RecordStore(chats.database, lambda name: name != "forgotten" and chats.has(name))
 
 
 def _load(group: Group) -> SyncState:
-    # A lost state costs nothing but what was deleted since.
+    # A lost state costs only the deletions since then.
     return private.read_json(group.data / STATE_FILE, SyncState) or SyncState()
 
 

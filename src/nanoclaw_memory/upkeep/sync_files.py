@@ -1,4 +1,4 @@
-"""The directory of an export: one signed JSON line a record, in sorted files that git can merge line by line."""
+"""The directory of an export: one signed JSON line per record, in sorted files that git can merge line by line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ids = dict[str, dict[str, set[str]]]  # world, kind, ids
 
 
 def sync_key(home: Path, new: bool = False) -> bytes:
-    """The key that the person's machines have in common; made where it is missing, if `new`."""
+    """Return the key that the person's machines share; with `new` it is created if missing."""
     path = home / KEY_FILE
     if not path.exists():
         if not new:
@@ -44,7 +44,7 @@ def sync_key(home: Path, new: bool = False) -> bytes:
 
 
 class ExportedLines(msgspec.Struct):
-    """What a directory contains: versions of each record by id, lines of other keys, and what is wrong."""
+    """The content of a directory: versions of each record by id, lines of other keys, and problems."""
 
     records: dict[str, dict[str, list[Any]]] = msgspec.field(
         default_factory=lambda: {kind: {} for kind in KINDS}
@@ -65,7 +65,7 @@ class ExportDirectory:
     # ---- reading ----
 
     def read(self, world: str) -> ExportedLines:
-        """Every record of one world; a line that is no record of ours is a problem, and the others count."""
+        """Return every record of one world; an invalid line is a problem, and the others count."""
         found = ExportedLines()
         for path, kind in self._files(world):
             name = path.relative_to(self.folder).as_posix()
@@ -91,7 +91,7 @@ class ExportDirectory:
         return path.read_bytes().split(b"\n")
 
     def _take(self, found: ExportedLines, world: str, kind: str, line: bytes) -> str:
-        """Read one line into what is found; returns what is wrong with it."""
+        """Read one line into `found`; return what is wrong with it."""
         if len(line) > MAX_LINE:
             return f"is over {MAX_LINE:,} bytes"
         signed = _SIGNED.fullmatch(line)
@@ -112,7 +112,7 @@ class ExportDirectory:
     # ---- writing ----
 
     def write(self, world: str, kind: str, records: Mapping[str, Any], foreign: list[bytes]) -> int:
-        """Write the files of a kind anew where they differ; returns how many did."""
+        """Rewrite the files of a kind that differ; return how many did."""
         files: dict[str, list[tuple[tuple[str, ...], bytes]]] = {}
         for name, record in records.items():
             file = f"{kind}/{record.timestamp[:7]}.jsonl" if kind == "exchanges" else f"{kind}.jsonl"
@@ -120,7 +120,7 @@ class ExportDirectory:
             files.setdefault(file, []).append(((*KINDS[kind].order(record), name), line))
         if foreign:
             files.setdefault(f"{kind}.jsonl", []).extend((("~",), line) for line in sorted(set(foreign)))
-        # A file that has no lines any more stays, empty: git cannot merge a deleted file with a changed one.
+        # A file without lines stays, empty: git cannot merge a deleted file with a changed one.
         for path, own in self._files(world):
             if own == kind:
                 files.setdefault(path.relative_to(self.folder / world).as_posix(), [])
@@ -130,7 +130,7 @@ class ExportDirectory:
         )
 
     def write_attributes(self) -> int:
-        """Have git merge the files by taking the lines of both sides."""
+        """Configure git to merge the files by taking the lines of both sides."""
         path = self.folder / ".gitattributes"
         before = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         return 0 if _ATTRIBUTES.encode() in before else self._replace(path, before + _ATTRIBUTES.encode())
@@ -146,6 +146,8 @@ class ExportDirectory:
         return body[:-1] + b',"mac":"' + self._mac(world, kind, body) + b'"}'
 
     def _mac(self, world: str, kind: str, body: bytes) -> bytes:
-        """What only a machine with the key can write; a line counts for one group, world and kind alone."""
+        """Return the signature of a line, valid for one group, world and kind; only a machine with the key can write
+        it.
+        """
         where = "\0".join((self._group, world, kind, "")).encode()
         return hashlib.blake2b(where + body, key=self._key, digest_size=16).hexdigest().encode()

@@ -1,4 +1,4 @@
-"""Merge two versions of one record, in whatever order they come; find what two machines did without each other."""
+"""Merge two versions of one record, in any order; find conflicting changes of two machines."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _STATES = ("candidate", "active", "metabolized", "retired")
 
 
 def merge(versions: Iterable[Any]) -> Any:
-    """All versions of one record as one; commutative, associative and idempotent."""
+    """Merge all versions of one record; commutative, associative and idempotent."""
     return reduce(
         lambda one, other: one if one == other else _MERGES[type(one).__name__](one, other), versions
     )
 
 
 def without_removed(record: Any, removed: Collection[str]) -> Any:
-    """A statement that nothing has replaced any more: what did was deleted on purpose."""
+    """Return a statement as current if its replacement was deleted on purpose."""
     if isinstance(record, StatementRecord) and record.superseded_by in removed:
         return replace(record, valid_to=None, superseded_by="")
     return record
 
 
 def _statement(one: Any, other: Any) -> Any:
-    """An end stays an end, the earlier of two; the most trusted is the author."""
+    """Merge statements: the earlier end wins; the most trusted author is kept."""
     ended = min((one, other), key=lambda row: (row.valid_to or "~", not row.superseded_by, row.superseded_by))
     least = {
         name: min(getattr(one, name), getattr(other, name))
@@ -63,7 +63,7 @@ def _alias(one: Any, other: Any) -> Any:
 
 
 def _entry(one: Any, other: Any) -> Any:
-    """The one changed last, of two at once the one that has come further; the words of the other are kept."""
+    """Merge entries: the latest change wins, of simultaneous ones the more advanced; the other's words are kept."""
     older, newer = sorted(
         (one, other), key=lambda row: (row.updated_at, _STATUSES.index(row.status), _plain(row, "wordings"))
     )
@@ -72,14 +72,14 @@ def _entry(one: Any, other: Any) -> Any:
 
 
 def _proposal(one: Any, other: Any) -> Any:
-    """The decision made last, under the id of the one that was made first."""
+    """Merge proposals: the latest decision wins, under the id of the oldest."""
     first = min((one, other), key=lambda row: (row.created_at, row.id))
     last = max((one, other), key=lambda row: (row.decided_at or "", _plain(row, "id", "created_at")))
     return replace(last, id=first.id, created_at=first.created_at)
 
 
 def _lesson(one: Any, other: Any) -> Any:
-    """The one that was made again last; of two alike the one that a person has come further with."""
+    """Merge lessons: the latest repetition wins, of equal ones the one with more decisions."""
     return max((one, other), key=lambda row: (row.last_seen, row.seen, _STATES.index(row.state), _plain(row)))
 
 
@@ -99,7 +99,7 @@ _MERGES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _plain(record: Any, *without: str) -> bytes:
-    """A record as bytes, by which two can be put in order."""
+    """Return a record as bytes, which define an order."""
     return msgspec.json.encode({name: value for name, value in asdict(record).items() if name not in without})
 
 
@@ -109,25 +109,25 @@ def _plain(record: Any, *without: str) -> bytes:
 WHY = "two machines did it without knowing of each other"
 
 
-class Merged(msgspec.Struct, frozen=True):
-    """The rows of a kind after an import: which of them came in, and which both machines had before."""
+class ImportedRows(msgspec.Struct, frozen=True):
+    """The rows of a kind after an import: which of them were imported, and which both machines had before."""
 
     kind: str
     rows: Mapping[str, StoredRecord]
     came: Collection[str]
     known: Collection[str]
 
-    def rivals(self, found: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-        """Pairs of what came in and what was set here since the last import; nothing if an older one stands beside."""
-        if found.keys() & set(self.known):  # both machines let it stand: they added theirs to it
+    def concurrent_changes(self, found: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield pairs of imported and local rows since the last import; nothing if an older one exists beside them."""
+        if found.keys() & set(self.known):  # both machines accepted it and added theirs
             return
         came = found.keys() & set(self.came)
         for name, other in product(sorted(came), sorted(found.keys() - came)):
             yield found[name], found[other]
 
 
-def conflicting_values(merged: Merged, own: GraphSettings, world: str) -> Iterator[ProposalRecord]:
-    """A proposal for every two values of a key that may have one."""
+def conflicting_values(merged: ImportedRows, own: GraphSettings, world: str) -> Iterator[ProposalRecord]:
+    """Yield a proposal for every two values of a single-valued key."""
     named = own.multi_valued_keys if merged.kind == "facts" else own.single_valued_predicates
     slots = set(map(slot_of, named))
     values: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -137,7 +137,7 @@ def conflicting_values(merged: Merged, own: GraphSettings, world: str) -> Iterat
             if (about[1] in slots) != (merged.kind == "facts"):
                 values.setdefault(about, {})[name] = row.record
     for found in values.values():
-        for pair in merged.rivals(found):
+        for pair in merged.concurrent_changes(found):
             if trust(pair[0].origin) == trust(pair[1].origin):
                 older, newer = sorted(pair, key=lambda one: (one.valid_from, _value(one)))
                 yield _values_proposal(merged.kind, world, older, newer)
@@ -155,14 +155,14 @@ def _values_proposal(kind: str, world: str, older: Any, newer: Any) -> ProposalR
     )
 
 
-def conflicting_successors(merged: Merged, world: str) -> Iterator[ProposalRecord]:
-    """A proposal for every two entries that replace the same one."""
+def conflicting_successors(merged: ImportedRows, world: str) -> Iterator[ProposalRecord]:
+    """Yield a proposal for every two entries that replace the same one."""
     successors: dict[str, dict[str, Any]] = {}
     for name, row in merged.rows.items():
         if row.record.supersedes and row.record.status == "active":
             successors.setdefault(row.record.supersedes, {})[name] = row.record
     for found in successors.values():
-        for pair in merged.rivals(found):
+        for pair in merged.concurrent_changes(found):
             older, newer = sorted(pair, key=lambda one: (one.created_at, one.id))
             yield _conflict(
                 (world, merged.kind, older.id, newer.id),
@@ -175,7 +175,7 @@ def conflicting_successors(merged: Merged, world: str) -> Iterator[ProposalRecor
 
 
 def _conflict(key: tuple[str, ...], payload: dict[str, str], **fields: str) -> ProposalRecord:
-    """An open proposal under an id that every machine gives it."""
+    """Return an open proposal under an id that is the same on every machine."""
     mark = fingerprint("\n".join(("conflict", *key)))
     return ProposalRecord(
         fingerprint=mark,
@@ -192,7 +192,7 @@ def _conflict(key: tuple[str, ...], payload: dict[str, str], **fields: str) -> P
 
 
 def stored_twice(rows: Mapping[str, StoredRecord]) -> Iterator[tuple[str, Any, str]]:
-    """Entries that say the same as a more trusted or earlier one: id, what becomes of it, and whose the other is."""
+    """Yield entries that repeat a more trusted or earlier one: id, new status, and the other's id."""
     said: dict[tuple[str, str], list[tuple[str, Any]]] = {}
     for name, row in rows.items():
         if row.record.status == "active":

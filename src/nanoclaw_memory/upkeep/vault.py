@@ -1,4 +1,4 @@
-"""Read a vault of linked notes, as Obsidian keeps them: its texts as a corpus, its links and properties as graph."""
+"""Read a vault of linked notes as Obsidian stores them: its texts as a corpus, its links and properties as graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HEADING = re.compile(r"^#\s+(?P<title>\S.*?)\s*$", re.MULTILINE)
 def import_vault(group: Group, folder: Path, dry_run: bool) -> BroughtIn:
     """Register the notes as domain documents, which stay where they are, and read them into the graph.
 
-    Read again, what changed follows and what is gone is retired.
+    Reading again updates what changed and retires what was deleted.
     """
     if not folder.is_dir():
         raise InvalidValue(f"{folder} is no folder", "give the folder of the vault")
@@ -67,7 +67,9 @@ def _known_as(name: str, path: str) -> str:
 
 
 def triples_of(path: str, text: str) -> list[Triple]:
-    """What a note states: its other names, properties, fields, links and tags, and what the graph reads of any page."""
+    """Return what a note states: aliases, properties, fields, links and tags, and what the graph reads from any
+    page.
+    """
     plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
     stem = path.rpartition("/")[2].removesuffix(".md")
     front = _FRONT.match(plain)
@@ -107,7 +109,7 @@ def _tag(title: str, tag: str, line: int) -> Triple:
 
 
 def _front_tags(front: str) -> Iterator[str]:
-    """The tags of front matter: a list in brackets, one a line, or words."""
+    """Yield the tags of front matter: a list in brackets, one per line, or words."""
     match = re.search(
         r"^tags?:[ \t]*(?P<same>.*)\n?(?P<below>(?:[ \t]*-[ \t]+.*(?:\n|$))*)", front, re.MULTILINE | re.I
     )

@@ -25,7 +25,7 @@ GLOBAL = "global"  # the group whose CLAUDE.md all groups read
 
 
 class OldFile(msgspec.Struct, frozen=True):
-    """A file of the old tree, and where it belongs in this home; `group` is whose it is."""
+    """A file of the old tree, and its place in this home; `group` is its owner."""
 
     source: Path
     target: Path
@@ -36,14 +36,14 @@ class OldFile(msgspec.Struct, frozen=True):
         return self.source.name == GROUP_PAGE
 
     def is_new(self) -> bool:
-        """Whether the home lacks what the file says."""
+        """Return whether the home lacks the file's content."""
         if not self.target.exists():
             return True
         return self.is_page and _text(self.source).strip() not in _text(self.target)
 
 
 def old_files(home: Home, tree: Path) -> list[OldFile]:
-    """What an old tree has that this home lacks; the home itself may be that tree."""
+    """Return what an old tree has that this home lacks; the home itself may be that tree."""
     return [one for one in _listed(home, tree) if one.source != one.target and one.is_new()]
 
 
@@ -64,7 +64,7 @@ def _listed(home: Home, tree: Path) -> Iterator[OldFile]:
 
 
 def import_tree(group: Group, tree: Path, dry_run: bool) -> BroughtIn:
-    """Copy what is new; what the home has stays, and the old tree is not changed."""
+    """Copy what is new; the home's content stays, and the old tree is not changed."""
     if not (tree / "groups").is_dir():
         raise InvalidValue(f"there is no {tree / 'groups'}", "give the folder of a NanoClaw that has groups/")
     found = old_files(group.home, tree)
@@ -89,7 +89,7 @@ def import_tree(group: Group, tree: Path, dry_run: bool) -> BroughtIn:
 
 
 def _copy(group: Group, one: OldFile) -> None:
-    """Write a file, masked as everything that comes in; a page is added to the one that is there."""
+    """Write a file, masked like everything that is imported; a page is appended to an existing one."""
     if not group.home.workspace(one.group).is_dir():
         initialise(group.home, one.group, group.today)
     text = group.host.intake(one.group).talk(read_text(one.source), "import").text
@@ -99,7 +99,7 @@ def _copy(group: Group, one: OldFile) -> None:
 
 
 def _copy_state(home: Home, tree: Path) -> Iterator[str]:
-    """Copy the raw transcripts of agents and the operational database; reports what is kept as it is."""
+    """Copy the raw transcripts of agents and the operational database; report what is skipped."""
     sessions = tree / "data" / "sessions"
     for old in sorted(sessions.iterdir()) if sessions.is_dir() else ():
         own = agent_home(home, old.name) / ".claude"

@@ -1,4 +1,4 @@
-"""Boot context: the files of a session's start in order, within the caps, privacy applied."""
+"""The boot context: the files of a session's start in order, within the caps, with privacy applied."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from nanoclaw_memory.workspace.paths import (
 from nanoclaw_memory.workspace.roster import agent_of
 from nanoclaw_memory.workspace.starter import as_read, without_starter
 
-SIZE_TARGETS = {  # bytes; over them doctor and audit warn
+SIZE_TARGETS = {  # bytes; doctor and audit warn above them
     "SOUL.md": 2_000,
     "USER.md": 3_000,
     "IDENTITY.md": 500,
@@ -44,10 +44,10 @@ SIZE_TARGETS = {  # bytes; over them doctor and audit warn
 MEMORY_MAX_LINES = 200
 ACTIVE_CONTEXT = "memory/active-context.md"
 BRIEF = "MEMORY.md (brief)"
-# How to work, read at every start as far as somebody wrote something there.
+# Instructions for working, read at every start if somebody wrote any.
 INSTRUCTIONS = ("AGENTS.md", GROUP_PAGE, f"shared/{GROUP_PAGE}")
 CHECKLISTS = ("TOOLS.md", "HEARTBEAT.md", "BOOT.md")
-_AGENTS_LINE = "- [by agent] "  # in a project's page: then all of it is data
+_AGENTS_LINE = "- [by agent] "  # in a project's page: then the whole page is treated as data
 _BRIEF_LINE = regex(r"^- \[\w+\] (?P<content>.*?)(?: \([^()]*\))?$")
 
 
@@ -57,7 +57,7 @@ class _Piece(msgspec.Struct, frozen=True):
 
     @property
     def is_own(self) -> bool:
-        """Whether the owner wrote it by hand."""
+        """Return whether the owner wrote it by hand."""
         return self.file.path != BRIEF and is_own_page(self.file.path) and _AGENTS_LINE not in self.text
 
 
@@ -72,9 +72,9 @@ def boot(
     mask: Callable[[str], str] = str,
     most: int = 0,
 ) -> Boot:
-    """What an agent gets at session start: the main sequence, or a project agent's with `project`.
+    """Return what an agent gets at session start: the main sequence, or a project agent's with `project`.
 
-    Where it is longer than `most` characters, the brief comes first and the end is cut.
+    A text longer than `most` characters has the brief first and is cut at its end.
     """
     mode = memory_mode(settings) if not project else "project"
     if project:
@@ -97,7 +97,7 @@ def boot(
             )
             text = without_repeats(unfenced(brief()), page.text) if brief is not None else ""
             added = [_brief_piece(text, mode)] if text.strip() else []
-            if mode == "both" or not added:  # however little the entries say, what a person wrote is not lost
+            if mode == "both" or not added:  # the person's own words are kept even if the entries say little
                 added.insert(0, page)
         else:
             piece = _load(home, scope, settings, relative, limit)
@@ -116,7 +116,7 @@ def _boot_of(pieces: list[_Piece], mode: str, most: int) -> Boot:
 
 
 def _joined(pieces: Iterable[_Piece]) -> str:
-    """The pieces as one text; what is not the owner's own page is fenced, if there is any."""
+    """Join the pieces to one text; everything but the owner's own pages is fenced."""
     parts = []
     shown = (piece for piece in pieces if piece.text)
     for own, group in itertools.groupby(shown, lambda piece: piece.is_own):
@@ -127,8 +127,7 @@ def _joined(pieces: Iterable[_Piece]) -> str:
 
 
 def main_sequence(today: date, scope: Scope) -> list[str]:
-    """Who am I, how do I work, whom do I help, what is hot, what is known, here and everywhere, what to check, what
-    happened."""
+    """Return the files in order: identity, instructions, user, focus, memory of this group and of all, checks, log."""
     logs = [log_path(today - timedelta(days=back), scope.private) for back in (1, 0)]
     own = [active_context(scope.project), *_memory_of(scope.project)] if scope.project else []
     first = ["SOUL.md", *INSTRUCTIONS, "USER.md", "IDENTITY.md", ACTIVE_CONTEXT]
@@ -136,7 +135,7 @@ def main_sequence(today: date, scope: Scope) -> list[str]:
 
 
 def _paths_of(agent: Agent, paths: list[str], home: Home, scope: Scope) -> list[str]:
-    """What an agent of the roster reads: its own choice of files, and the memory of its projects before the rest."""
+    """Return what an agent of the roster reads: its own choice of files, and its projects' memory before the rest."""
     kept = [path for path in paths if not agent.loads or path in agent.loads or project_in_path(path)]
     more = [path for path in agent.loads if path not in kept]
     own = [path for slug in agent.projects for path in _memory_of(slug) if _exists(home, scope, path)]
@@ -145,7 +144,7 @@ def _paths_of(agent: Agent, paths: list[str], home: Home, scope: Scope) -> list[
 
 
 def _agent_piece(agent: Agent) -> _Piece:
-    """Who of the roster this is."""
+    """Return the description of an agent of the roster."""
     role = f", {agent.role}" if agent.role else ""
     projects = f"; projects: {', '.join(agent.projects)}" if agent.projects else ""
     text = inert_line(f"You are {agent.name}{role}{projects}.")
@@ -153,12 +152,12 @@ def _agent_piece(agent: Agent) -> _Piece:
 
 
 def active_context(project: str) -> str:
-    """The page of what is hot: each project has its own."""
+    """Return the path of the active-context page: each project has its own."""
     return f"memory/active-context-{project}.md" if project else ACTIVE_CONTEXT
 
 
 def project_sequence(home: Home, scope: Scope, slug: str, today: date) -> list[str]:
-    """Institutional knowledge first; then who am I; then today."""
+    """Return the files for a project agent: the project's knowledge, then identity, then today's log."""
     pages = _memory_of(check_slug(slug))
     present = [path for path in pages if _exists(home, scope, path)]
     how = [path for path in INSTRUCTIONS if _exists(home, scope, path)]
@@ -170,7 +169,7 @@ def _memory_of(project: str) -> list[str]:
 
 
 def _is_optional(relative: str) -> bool:
-    """Whether most sessions do without this file: that it is missing is not worth a line."""
+    """Return whether most sessions lack this file, so that its absence is not reported."""
     named = relative in INSTRUCTIONS or relative in CHECKLISTS or bool(project_in_path(relative))
     return named or relative.startswith(f"{SHARED_LOGS}/")
 
@@ -183,12 +182,14 @@ def _exists(home: Home, scope: Scope, relative: str) -> bool:
 
 
 def memory_mode(settings: Settings) -> str:
-    """How MEMORY.md is loaded: 'full', 'brief' (the entries' brief instead), 'both' (it and the brief beneath it)."""
+    """Return how MEMORY.md is loaded: 'full', 'brief' (the entries' brief instead), 'both' (it and the brief beneath
+    it).
+    """
     return "both" if settings.memory.boot == "auto" else settings.memory.boot
 
 
 def without_repeats(brief: str, page: str) -> str:
-    """The brief without entries that the page contains word for word, and without sections that are empty then."""
+    """Return the brief without entries that the page contains word for word, and without sections left empty."""
     known = " ".join(words(page))
     sections: list[list[str]] = [[]]
     for line in brief.split("\n"):
@@ -215,7 +216,7 @@ def _load(
         if scope.project and day_in_path(relative):
             text = log.of_project(text, scope.project)
     except FileNotFoundError:
-        # Most days have no log: that is not worth a line.
+        # Most days have no log: its absence is not reported.
         return _marker(relative, "" if day_in_path(relative) else f"[missing: {relative}]")
     except NanoClawError as error:
         return _marker(relative, inert_line(f"[not loaded: {relative}: {error.message}]"))

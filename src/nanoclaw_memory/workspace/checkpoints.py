@@ -34,7 +34,7 @@ _UNFINISHED = ".unfinished-"
 
 
 class Databases(Protocol):
-    """What a checkpoint asks of the store."""
+    """The operations of the store that a checkpoint needs."""
 
     def existing(self) -> tuple[str, ...]: ...
 
@@ -60,7 +60,7 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The contents of a checkpoint; links are kept as links and never followed."""
+    """The contents of a checkpoint; links are stored as links and never followed."""
 
     name: str
     created_at: str
@@ -72,7 +72,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """The entries of a workspace, hidden ones and the checkpoints themselves left out."""
+    """The entries of a workspace, without hidden ones and the checkpoints themselves."""
 
     files: tuple[str, ...]
     links: tuple[str, ...]
@@ -86,7 +86,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     databases: Databases
     clock: Clock
     step: Callable[[str], None] = lambda name: None
-    restored: Callable[[], None] = lambda: None  # the last act of a restore; must bear being done twice
+    restored: Callable[[], None] = lambda: None  # the last step of a restore; must be idempotent
 
     @property
     def folder(self) -> Path:
@@ -99,7 +99,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
             return self.save(name, reason)
 
     def all(self) -> list[Checkpoint]:
-        """All checkpoints, oldest first; one without a readable manifest is none."""
+        """Return all checkpoints with a readable manifest, oldest first."""
         found = []
         self._sweep_if_free()
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
@@ -109,13 +109,13 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return sorted(found, key=lambda checkpoint: (checkpoint.created_at, checkpoint.name))
 
     def show(self, name: str) -> tuple[Checkpoint, Manifest]:
-        """One checkpoint with its manifest."""
+        """Return one checkpoint with its manifest."""
         self._sweep_if_free()
         manifest = self.manifest(name)
         return self._summary(manifest), manifest
 
     def diff(self, name: str) -> list[CheckpointChange]:
-        """What changed in the workspace and databases since a checkpoint."""
+        """Return what changed in the workspace and databases since a checkpoint."""
         self._sweep_if_free()
         manifest = self.manifest(name)
         with file_problems("nothing was compared"):
@@ -125,7 +125,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """One checkpoint command at a time; removes what a killed one left."""
+        """Lock checkpoint commands; remove what a killed one left behind."""
         with locked(self.folder):
             self.folder.chmod(0o700)
             self._sweep()
@@ -141,7 +141,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
             yield
 
     def save(self, name: str, reason: str) -> Checkpoint:
-        """Copy everything into an unfinished folder, then rename it: a checkpoint is whole or is not."""
+        """Copy everything into an unfinished folder, then rename it: a checkpoint is complete or absent."""
         self._check_free(name)
         draft = self.draft_folder()
         try:
@@ -159,7 +159,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return self._summary(manifest)
 
     def manifest(self, name: str) -> Manifest:
-        """A checkpoint's manifest; NotFound lists the checkpoints there are."""
+        """Return a checkpoint's manifest; NotFound lists the existing checkpoints."""
         if not _NAME.match(name) or not (self.folder / name / MANIFEST).is_file():
             names = ", ".join(path.name for path in sorted(self.folder.glob("[!.]*")))
             raise NotFound(
@@ -169,7 +169,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return _decoded(self.folder / name / MANIFEST)
 
     def verify(self, name: str) -> Manifest:
-        """The manifest, after the hash of every file in the checkpoint was checked."""
+        """Return the manifest after checking the hash of every file in the checkpoint."""
         manifest = self.manifest(name)
         root = self.folder / name
         wanted = [(root / "workspace" / saved.path, saved) for saved in manifest.files]
@@ -184,7 +184,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
         return manifest
 
     def draft_folder(self) -> Path:
-        """A new private folder that the next checkpoint command removes if nobody renames it."""
+        """Return a new private folder that the next checkpoint command removes if nobody renames it."""
         return Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
 
     # ---- inside ----
@@ -194,7 +194,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
             shutil.rmtree(leftover)
 
     def _sweep_if_free(self) -> None:
-        """Remove what a killed command left, unless another one is at work: that one has done so."""
+        """Remove what a killed command left behind, unless another one is running, which has done so."""
         with contextlib.suppress(OSError), private.tried_lock(self.folder) as free:
             if free:
                 self._sweep()
@@ -275,7 +275,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
 
 
 def tree(workspace: Path) -> Tree:
-    """What belongs to a workspace; hidden names (.git, …) and the checkpoints are left alone."""
+    """List what belongs to a workspace, without hidden names (.git, …) and the checkpoints."""
     files: list[str] = []
     links: list[str] = []
     kept: list[str] = []
@@ -295,7 +295,7 @@ def tree(workspace: Path) -> Tree:
 
 
 def copy_file(source: Path, target: Path) -> tuple[str, int]:
-    """Copy one regular file durably; returns the SHA-256 and size of what was copied."""
+    """Copy one regular file durably; return the SHA-256 and size of the copy."""
     private.make_folder(target.parent)
     digest = hashlib.sha256()
     size = 0
@@ -312,7 +312,7 @@ def copy_file(source: Path, target: Path) -> tuple[str, int]:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

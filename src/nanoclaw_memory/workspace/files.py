@@ -16,15 +16,15 @@ from nanoclaw_memory.types import Lines, Scope
 from nanoclaw_memory.workspace.paths import Home, locate
 
 MAX_BYTES = 10_000_000
-HALF = "\ufffd"  # in place of half a character at the end of a log whose writer was killed
-# Files that we append to: the end of one may be torn, and all before it is sound.
+HALF = "\ufffd"  # replaces half a character at the end of a log whose writer was killed
+# Append-only files: the end may be torn, everything before it is intact.
 APPENDED = regex(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
-    """The whole text, line ends as they are; FileProblem for a file too large or not UTF-8."""
+    """Return the whole text with its line ends; raise FileProblem for a file too large or not UTF-8."""
     try:
-        # Without waiting: nobody may ever write to a pipe that lies between the files.
+        # Non-blocking: nobody may ever write to a pipe among the files.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
             found = os.fstat(handle.fileno())
             size = found.st_size
@@ -40,7 +40,7 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
         raise FileProblem(f"{path.name} is a directory", "give the name of a file in it") from None
     except FileNotFoundError:
         raise
-    except OSError as error:  # permissions, a loop of links, a file where a folder should be
+    except OSError as error:  # permissions, a loop of links, a file in place of a folder
         raise FileProblem(
             f"{path.name} cannot be read: {error.strerror}", f"look at it: ls -l {path}"
         ) from None
@@ -56,7 +56,7 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines with their ends, as editors and grep count them: only `\\n` ends a line."""
+    """Return the lines with their ends, as editors and grep count them: only ` ` ends a line."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -70,7 +70,7 @@ def read_lines(
     start_line: int | None = None,
     end_line: int | None = None,
 ) -> Lines:
-    """Lines of a memory file; a missing file or range is empty with a note, never an error."""
+    """Return lines of a memory file; a missing file or range is empty with a note, never an error."""
     start = 1 if start_line is None else start_line
     if start < 1 or (end_line is not None and end_line < start):
         raise InvalidValue(
@@ -89,14 +89,14 @@ def read_lines(
 
 
 def newline_of(text: str) -> str:
-    """The line end that the text uses: its first one, `\\n` when it has none."""
+    """Return the line end that the text uses: its first one, ` ` when it has none."""
     position = text.find("\n")
     return "\r\n" if position > 0 and text[position - 1] == "\r" else "\n"
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One writer at a time in a folder, over all processes; readers are not held up."""
+    """Lock a folder for one writer over all processes; readers do not wait."""
     import fcntl
 
     make_folder(folder)
@@ -112,10 +112,10 @@ def locked(folder: Path) -> Iterator[None]:
 def append_line(path: Path, line: str, header: str = "") -> int:
     """Append one line and return its number; on disk when this returns.
 
-    A new file starts with `header`. The file's own line ends are kept; a missing final newline is added
-    first, so that a line never joins another's.
+    A new file starts with `header`. The file's own line ends are used; a missing final newline is added first, so
+    that a line never joins another's.
     """
-    _encoded(line)  # refused before anything is touched
+    _encoded(line)  # refused before anything is changed
     with locked(path.parent), _translated(path), private.appending(path) as handle:
         before = _mended(handle, path)
         newline = "\r\n" if b"\r\n" in before.head else "\n"
@@ -131,7 +131,7 @@ def append_line(path: Path, line: str, header: str = "") -> int:
 
 
 def replace_text(path: Path, text: str, durable: bool = True) -> None:
-    """Replace a file all or nothing, keeping its mode; the caller has it `locked` if it read the old text.
+    """Replace a file all or nothing, keeping its mode; a caller that read the old text must have it `locked`.
 
     A derived file need not be `durable`: after a power cut it is written again.
     """
@@ -141,7 +141,7 @@ def replace_text(path: Path, text: str, durable: bool = True) -> None:
 
 
 def create_text(path: Path, text: str) -> bool:
-    """Write a new file; False, and nothing done, when there is one already."""
+    """Write a new file; return False, and do nothing, if it exists."""
     with locked(path.parent):
         if path.exists() or path.is_symlink():
             return False
@@ -150,7 +150,7 @@ def create_text(path: Path, text: str) -> bool:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and those above it, for its owner alone; one that exists is fine."""
+    """Create a folder and its missing parents for its owner alone; an existing one is fine."""
     with _translated(folder):
         private.make_folder(folder)
 
@@ -176,7 +176,7 @@ def _head_and_tail(handle: int) -> _Ends:
 
 
 def _mended(handle: int, path: Path) -> _Ends:
-    """The ends of a file; half a character that a killed writer left at the end of a log is taken off first."""
+    """Return the ends of a file; half a character that a killed writer left at a log's end is removed first."""
     before = _head_and_tail(handle)
     if before.tail < b"\x80" or not APPENDED.fullmatch(path.name):
         return before
@@ -191,7 +191,7 @@ def _mended(handle: int, path: Path) -> _Ends:
 
 
 def _cut_off(error: UnicodeDecodeError, raw: bytes) -> bool:
-    """Whether nothing is wrong with a text but that its last character is not whole."""
+    """Return whether only the last character of a text is incomplete."""
     return error.reason == "unexpected end of data" and error.end == len(raw)
 
 

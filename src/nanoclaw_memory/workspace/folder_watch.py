@@ -1,4 +1,4 @@
-"""Folders whose changes Linux reports: a process that lives on learns that no page changed without listing them all."""
+"""Watch folders with inotify: a long-lived process learns that no page changed without listing them all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _REPORTING = frozenset((0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 
 _ROOM = 65_536  # bytes of events read at once
 _EVENT = struct.Struct(
     "iIII"
-)  # the folder's number, what happened, a cookie, how long the name is that follows
+)  # the folder's number, the event, a cookie, the length of the name that follows
 _OF_A_FOLDER = 0x40000000
 _NONE = -1
 
 
 class FolderWatch:
-    """The pages in some folders, each without those in it. Without reports all always counts as changed.
+    """The pages directly in some folders. Where inotify does not work, everything always counts as changed.
 
-    The kernel notes a change before the writer's call returns, so whoever asks afterwards sees it.
+    The kernel reports a change before the writer's call returns, so a later check sees it.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class FolderWatch:
             self._handle = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def add(self, folder: str) -> None:
-        """Watch a folder; one that is watched already stays so."""
+        """Watch a folder, unless it is watched already."""
         path = os.fsencode(folder)
         if self._handle == _NONE or not os.path.isdir(path):  # noqa: PTH112 - every folder at every listing
             return
@@ -40,7 +40,7 @@ class FolderWatch:
             self.close()  # too many are watched
 
     def changed(self) -> bool:
-        """Whether a page or a folder in them changed since this was last asked."""
+        """Return whether a page or a folder in them changed since the last call."""
         if self._handle == _NONE:
             return True
         found = False
@@ -52,7 +52,7 @@ class FolderWatch:
         return True
 
     def close(self) -> None:
-        """Watch nothing."""
+        """Stop watching."""
         if self._handle != _NONE:
             os.close(self._handle)
             self._handle = _NONE
@@ -67,7 +67,7 @@ class FolderWatch:
 
 
 def _is_of_pages(events: bytes) -> bool:
-    """Whether any of these events is of a page, or of a folder, or of the watched folder itself."""
+    """Return whether any of these events concerns a page, a folder, or the watched folder itself."""
     start = 0
     while start < len(events):
         _, happened, _, length = _EVENT.unpack_from(events, start)

@@ -1,4 +1,6 @@
-"""The Markdown files of a group with their sizes and times: listed anew, once for all that a turn asks, or watched."""
+"""List the Markdown files of a group with sizes and times: once per turn, or only after changes where they are
+watched.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,13 @@ from nanoclaw_memory.workspace.paths import GROUP_PAGE, Home, of_shared_chats
 if TYPE_CHECKING:
     from nanoclaw_memory.workspace.folder_watch import FolderWatch
 
-LONGEST_WATCHED = 30.0  # seconds: a second name of a file outside of the memory is not watched
-DOMAINS = "memory/domains/"  # written from entries, which are passages themselves
+LONGEST_WATCHED = 30.0  # seconds: changes through a hard link outside of the memory are not reported
+DOMAINS = "memory/domains/"  # generated from entries, which are passages themselves
 _name = operator.attrgetter("name")
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A file on disk: its path in the memory, where it is, and what `stat` says."""
+    """A file on disk: its path in the memory, its location, and its stat."""
 
     relative: str
     path: str
@@ -49,7 +51,7 @@ class WatchedPages:
         self._listed_at = -LONGEST_WATCHED
 
     def pages(self) -> list[Seen]:
-        """Every page that there is; the same list while nothing changes."""
+        """Return every page; the same list while nothing changes."""
         with self._lock:
             now = time.monotonic()
             if self._watch.changed() or now - self._listed_at >= LONGEST_WATCHED:
@@ -73,12 +75,12 @@ class PageListing:
         self._watched: WatchedPages | None = None
 
     def watch(self) -> None:
-        """From now on list again only when something changed; worth it in a process that lives on."""
+        """List only after changes from now on; worthwhile in a long-lived process."""
         key = (self._home, self._group)
         self._watched = _watched.get(key) or _watched.setdefault(key, WatchedPages(*key))
 
     def pages(self) -> list[Seen]:
-        """Every page that there is."""
+        """Return every page."""
         if self._listed is not None:
             return self._listed
         found = self._watched.pages() if self._watched else memory_pages(self._home, self._group)
@@ -87,7 +89,7 @@ class PageListing:
         return found
 
     def private_pages(self) -> list[Seen]:
-        """All that is not said in shared chats."""
+        """Return all pages but those of shared chats."""
         found = self.pages()
         if self._private[0] is not found:
             self._private = found, [seen for seen in found if not of_shared_chats(seen.relative)]
@@ -95,7 +97,7 @@ class PageListing:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """List at most once for whatever is asked meanwhile."""
+        """List at most once during this context."""
         self._keeping += 1
         try:
             yield
@@ -106,7 +108,7 @@ class PageListing:
 
 
 def memory_pages(home: Home, group: str, watch: FolderWatch | None = None) -> list[Seen]:
-    """Every Markdown file of a group that is a source of passages; links that leave are left out."""
+    """Return every Markdown file of a group that is a source of passages; links to the outside are left out."""
     found: list[Seen] = []
     if watch is not None:  # the workspace or the group's page may appear there
         watch.add(str(home.root))
@@ -122,7 +124,7 @@ def memory_pages(home: Home, group: str, watch: FolderWatch | None = None) -> li
 def _add_below(
     found: list[Seen], folder: str, prefix: str, base: Path, watch: FolderWatch | None = None
 ) -> None:
-    # One stat a file and no Path: this runs at every search.
+    # One stat per file and no Path: this runs at every search.
     if watch is not None:
         watch.add(folder)
     try:
@@ -131,7 +133,8 @@ def _add_below(
         return
     for entry in entries:
         name = entry.name
-        if name[0] == "." or not (name.isascii() or encodable(name) == name):  # no text; doctor reports it
+        # no valid text; doctor reports it
+        if name[0] == "." or not (name.isascii() or encodable(name) == name):
             continue
         if name.endswith(".md"):
             if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(base.resolve()):
@@ -139,7 +142,7 @@ def _add_below(
             try:
                 status = entry.stat()
             except OSError:
-                continue  # gone since it was listed
+                continue  # deleted since it was listed
             if stat.S_ISREG(status.st_mode):
                 found.append(Seen(prefix + name, entry.path, status.st_size, file_time(status)))
         elif name != "checkpoints" and prefix + name + "/" != DOMAINS and entry.is_dir(follow_symlinks=False):

@@ -28,12 +28,12 @@ _IMPORTANCE = regex(r"^\s*i(?:mportance)?\s*[=:]\s*(?P<value>-?\d*[.,]?\d+)\s*$"
 
 
 def header(day: date) -> str:
-    """The first lines of a new daily log."""
+    """Return the first lines of a new daily log."""
     return f"# {day.isoformat()}\n\n"
 
 
 def archived_day(heading: str) -> date | None:
-    """The day of an archive's heading `## YYYY-MM-DD`, given without its marks; None for every other one."""
+    """Return the day of an archive's heading `## YYYY-MM-DD`, passed without its marks; None for any other."""
     try:
         return date.fromisoformat(heading.strip()) if len(heading.strip()) == 10 else None
     except ValueError:
@@ -41,7 +41,7 @@ def archived_day(heading: str) -> date | None:
 
 
 def archived_lines(text: str, day: date) -> tuple[int, int]:
-    """The first and last line that an archive has of a day, its heading left out; (0, 0) for none."""
+    """Return the first and last line of a day in an archive, without its heading; (0, 0) for none."""
     first = last = 0
     current: date | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -55,7 +55,7 @@ def archived_lines(text: str, day: date) -> tuple[int, int]:
 def format_line(
     text: str, tag: str = "", importance: float | None = None, project: str = "", origin: str = "owner"
 ) -> str:
-    """One log line; the text is brought onto one line. Only the owner's own says not by whom it is."""
+    """Render one log line, with the text on a single line. Only the owner's own has no author."""
     plain = one_line(text)
     if not plain:
         raise InvalidValue("the text is empty", 'say what happened: nanoclaw-memory write "Chose SQLite"')
@@ -80,7 +80,7 @@ def format_line(
 
 
 def parse(text: str) -> list[LogLine]:
-    """The entries of a log: bullets with or without a label, and plain lines; headings and rules are none."""
+    """Return the entries of a log: bullets with or without a label, and plain lines, without headings and rules."""
     found = []
     fenced = False
     for number, raw in enumerate(text.split("\n"), 1):
@@ -94,20 +94,22 @@ def parse(text: str) -> list[LogLine]:
 
 
 def of_project(text: str, project: str) -> str:
-    """A log without the entries that name another project; says how many those are."""
+    """Return a log without the entries that name another project, and a note with their number."""
     return _without(text, lambda entry: entry.project not in ("", project), "of other projects")
 
 
 def of_insiders(text: str) -> str:
-    """A log without what group chats, other memories, tools and the web brought; says how much that is."""
+    """Return a log without entries from group chats, other memories, tools and the web, and a note with their
+    number.
+    """
     return _without(text, lambda entry: entry.origin in FOREIGN, "that others wrote")
 
 
 def _without(text: str, unwanted: Callable[[LogLine], bool], what: str) -> str:
-    """A log without some entries and what is indented below them."""
+    """Return a log without some entries and the lines indented below them."""
     kept, dropped, dropping = [], 0, False
     for line in text.split("\n"):
-        if not line[:1].isspace():  # an entry of its own, a heading, an empty line
+        if not line[:1].isspace():  # a new entry, a heading, an empty line
             entry = parse_line(line)
             dropping = entry is not None and unwanted(entry)
             dropped += dropping
@@ -118,7 +120,7 @@ def _without(text: str, unwanted: Callable[[LogLine], bool], what: str) -> str:
 
 
 def parse_line(line: str, number: int = 1) -> LogLine | None:
-    """One line as an entry; None for blank lines, headings, rules and comments."""
+    """Parse one line as an entry; return None for blank lines, headings, rules and comments."""
     stripped = line.strip()
     if not stripped or _NO_ENTRY.match(stripped):
         return None
@@ -144,8 +146,22 @@ def parse_line(line: str, number: int = 1) -> LogLine | None:
     )
 
 
+def typed_label(text: str) -> tuple[str, str, float | None]:
+    """A text without the `[decision|i=0.9]` that it begins with, its tag and importance; other labels stay text."""
+    bullet = _BULLET.match(text)
+    rest = bullet["rest"] if bullet else text
+    label = _LABEL.match(rest)
+    if not label or not label["tag"] or not rest[label.start("text") - 1].isspace():
+        return text, "", None
+    extra = label["extra"] or ""
+    importance = (
+        _importance(extra) if "|" not in extra else None
+    )  # a mark says who wrote it, or for what project
+    return (text, "", None) if importance is None else (label["text"], label["tag"], importance)
+
+
 def without_marks(text: str) -> tuple[str, str, str]:
-    """A line's text without its marks of project and origin, its origin and its project."""
+    """Return a line's text without its marks of project and origin, its origin and its project."""
     label = _BRACKETS.match(text)
     marks = _marks(label["parts"]) if label else []
     if label is None or not marks:

@@ -1,4 +1,4 @@
-"""Merge two edits of one page against the text that both began with, line by line."""
+"""Merge two edits of one page line by line, based on their common ancestor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Merge(msgspec.Struct, frozen=True):
-    """The merged text. Where both changed the same lines it has theirs, and `mine` has my own there."""
+    """The merged text. Where both changed the same lines it contains theirs, and `mine` has my own there."""
 
     text: str
     mine: str
@@ -20,7 +20,7 @@ class Merge(msgspec.Struct, frozen=True):
 
 
 class _Edit(msgspec.Struct, frozen=True):
-    """Lines of the base from `start` to `end` became these."""
+    """Replacement lines for the base's lines from `start` to `end`."""
 
     start: int
     end: int
@@ -29,18 +29,18 @@ class _Edit(msgspec.Struct, frozen=True):
 
 
 def merge(base: str, mine: str, theirs: str) -> Merge:
-    """Both edits in one text. What both inserted at one place is kept, theirs first."""
+    """Merge both edits. Lines that both inserted at one place are kept, theirs first."""
     lines = base.split("\n")
     edits = [*_edits(lines, theirs.split("\n"), False), *_edits(lines, mine.split("\n"), True)]
     merged: list[str] = []
     alternative: list[str] = []
     at = 0
     for cluster in _clusters(edits):
-        start, end = cluster[0].start, max(one.end for one in cluster)
-        ours = _applied(lines, start, end, [one for one in cluster if one.by_me])
-        others = _applied(lines, start, end, [one for one in cluster if not one.by_me])
+        start, end = cluster[0].start, max(edit.end for edit in cluster)
+        ours = _applied(lines, start, end, [edit for edit in cluster if edit.by_me])
+        others = _applied(lines, start, end, [edit for edit in cluster if not edit.by_me])
         kept = lines[at:start]
-        if len({one.by_me for one in cluster}) == 1:
+        if len({edit.by_me for edit in cluster}) == 1:
             ours = others = ours if cluster[0].by_me else others
         elif start == end:
             ours = others = _both(others, ours)
@@ -61,7 +61,7 @@ def _edits(base: list[str], changed: list[str], by_me: bool) -> list[_Edit]:
 
 
 def _clusters(edits: Sequence[_Edit]) -> list[list[_Edit]]:
-    """Edits that touch the same lines, or insert at the same place, belong together; those side by side do not."""
+    """Group edits that touch the same lines, or insert at the same place; adjacent ones stay separate."""
     found: list[list[_Edit]] = []
     end = -1
     for one in sorted(edits, key=lambda edit: (edit.start, edit.end, edit.by_me)):
@@ -84,7 +84,7 @@ def _applied(base: list[str], start: int, end: int, edits: Sequence[_Edit]) -> l
 
 
 def _both(theirs: list[str], mine: list[str]) -> list[str]:
-    """What was inserted by either; lines that both inserted in the same order stand once."""
+    """Combine both insertions; lines that both inserted in the same order appear once."""
     lines: list[str] = []
     for _, first, last, start, end in SequenceMatcher(None, theirs, mine).get_opcodes():
         lines += theirs[first:last]

@@ -27,14 +27,14 @@ class NotesError(Refused):
 
 
 class Notes(msgspec.Struct, frozen=True):
-    """A folder that only its commands change; texts are as the tool's documentation words them."""
+    """A folder that only its commands change; messages are worded as in the tool's documentation."""
 
     folder: Path
-    admit: Callable[[str], str]  # a text as it may be kept; refuses a forgotten one
-    around: Callable[[], AbstractContextManager[None]] = nullcontext  # every command
+    admit: Callable[[str], str]  # returns a text as it may be stored; refuses a forgotten one
+    around: Callable[[], AbstractContextManager[None]] = nullcontext  # wraps every command
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """Carry out one command as the model gave it."""
+        """Carry out one command of the model."""
         works = {
             "view": (self.view, ("path",), ("view_range",)),
             "create": (self.create, ("path", "file_text"), ()),
@@ -73,7 +73,7 @@ class Notes(msgspec.Struct, frozen=True):
 
     def create(self, path: str, file_text: str) -> str:
         target = self._locate(path)
-        self.admit(path)  # a name may tell what was to be forgotten, and is refused like a text
+        self.admit(path)  # a name may reveal what was to be forgotten, and is refused like a text
         if target == self.folder or not create_text(target, self._checked(file_text)):
             raise NotesError(f"Error: File {path} already exists")
         return f"File created successfully at: {path}"
@@ -138,7 +138,7 @@ class Notes(msgspec.Struct, frozen=True):
         return f"Successfully renamed {old_path} to {new_path}"
 
     def _locate(self, path: str) -> Path:
-        """The real path; only what lies below /memories, however it is spelt."""
+        """Return the real path; only paths below /memories are accepted, in any spelling."""
         plain = unquote(str(path)).replace("\\", "/")
         parts = [part for part in plain.split("/") if part not in ("", ".")]
         if not plain.startswith("/") or parts[:1] != ["memories"]:

@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import InvalidValue, PathRefused, Refused
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.types import MAIN_GROUP, Scope
 
-# No option of a command, and no second `main` where file names have no case.
+# Not an option of a command, nor a second `main` on a case-insensitive disk.
 _GROUP = regex(r"(?:main|(?!(?i:main)\Z)[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63})\Z")
 _SLUG = regex(r"[a-z0-9][a-z0-9._-]{0,63}\Z")
 _DAILY = regex(r"memory/(?:archive/|shared/)?(\d{4}-\d{2}-\d{2})\.md\Z")
@@ -24,17 +24,18 @@ _PROJECT = regex(r"(?:memory/(?:project|active-context)|shared/project)-([a-z0-9
 _MARKS = ("workspace", "nanoclaw.json", "data", "groups", "store", "shared")
 _SETTLED_NS = 2_000_000_000  # a folder that changed later may change again within one tick of its clock
 _FOLDERS = ("memory", "conversations", "shared")
-# In the workspace while a restore is decided and not finished; every command looks, so it costs one stat.
+# In the workspace while a restore is decided and not finished; every command checks, so it costs one stat.
 PENDING_RESTORE = "memory/checkpoints/.restore"
-FORGOTTEN_MARK = "forgotten"  # in the data folder: the fingerprints of forgotten.db again, to repair it from
-ARCHIVE = "memory/archive"  # log lines whose time is over, and what left MEMORY.md
+# in the data folder: a copy of the fingerprints in forgotten.db, from which it can be repaired
+FORGOTTEN_MARK = "forgotten"
+ARCHIVE = "memory/archive"  # expired log lines, and what left MEMORY.md
 WORKING_MEMORY = (
-    "memory/active-context"  # how its pages begin; a session's end copies there what stands elsewhere
+    "memory/active-context"  # how its pages begin; a session's end copies lines from elsewhere into them
 )
 SHARED_LOGS = "memory/shared"  # daily logs that shared scopes write; private ones and upkeep write none there
 SHARED_TALKS = "conversations/shared"  # archives of shared chats
 SHARED_FOLDERS = (SHARED_LOGS, SHARED_TALKS)
-GROUP_PAGE = "CLAUDE.md"  # lies beside the workspace, where the group's agent works
+GROUP_PAGE = "CLAUDE.md"  # beside the workspace, where the group's agent works
 MAX_NAME = 255
 MAX_PATH = 1024
 
@@ -45,7 +46,7 @@ class Home(msgspec.Struct, frozen=True):
     root: Path
 
     def group_root(self, group: str) -> Path:
-        """The directory of a group; the main group's is the home itself."""
+        """Return the directory of a group; the main group's is the home itself."""
         check_group(group)
         return self.root if group == MAIN_GROUP else self.root / "groups" / group
 
@@ -56,7 +57,7 @@ class Home(msgspec.Struct, frozen=True):
         return self._own(group, "data")
 
     def _own(self, group: str, name: str) -> Path:
-        """A directory of a group. Its agent may write there, so a link in its place would lead to others."""
+        """Return a directory of a group. Its agent may write there, so a link in its place would lead to others."""
         root = self.group_root(group)
         folder = root / name
         if group != MAIN_GROUP and (root.is_symlink() or folder.is_symlink()):
@@ -64,7 +65,7 @@ class Home(msgspec.Struct, frozen=True):
         return folder
 
     def group_page(self, group: str) -> Path:
-        """The group's CLAUDE.md, a plain file: its agent could put a link to others there."""
+        """Return the group's CLAUDE.md if it is a plain file: its agent could put a link to others there."""
         return self.group_root(group) / GROUP_PAGE
 
     def has_group_page(self, group: str) -> bool:
@@ -73,7 +74,7 @@ class Home(msgspec.Struct, frozen=True):
         return page.is_file() and not linked
 
     def exists(self) -> bool:
-        """Whether there is a memory; an empty or foreign directory is none."""
+        """Return whether there is a memory; an empty or foreign directory is none."""
         return any((self.root / name).exists() for name in _MARKS)
 
     @property
@@ -93,21 +94,21 @@ class Home(msgspec.Struct, frozen=True):
         return self.root / "nanoclaw.json"
 
     def groups(self) -> list[str]:
-        """All groups that have a directory, the main one first."""
+        """Return all groups that have a directory, the main one first."""
         folder = self.root / "groups"
         names = [entry.name for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
-        # Those of a version 1 are none: its main group, and what all groups read.
+        # Directories of a version 1 are no groups: its main group, and what all groups read.
         old = {MAIN_GROUP} | ({"global"} - {name for name in names if (folder / name / "workspace").is_dir()})
         return [MAIN_GROUP, *sorted(name for name in names if _GROUP.match(name) and name not in old)]
 
 
 def default_home() -> Path:
-    """`NANOCLAW_HOME`, else `~/.nanoclaw`."""
+    """Return `NANOCLAW_HOME`, else `~/.nanoclaw`."""
     return Path(os.environ.get("NANOCLAW_HOME") or Path.home() / ".nanoclaw").expanduser()
 
 
 def check_group(name: str) -> str:
-    """The group's name, or an error that describes valid names."""
+    """Return a valid group name, or raise an error that describes valid names."""
     if not _GROUP.match(name):
         hint = (
             "use 1 to 64 letters, digits, underscores and, but for the first, hyphens; `main` is the main one"
@@ -117,7 +118,7 @@ def check_group(name: str) -> str:
 
 
 def check_slug(slug: str) -> str:
-    """A project's or runbook's slug, or an error that describes valid slugs."""
+    """Return a valid slug of a project or runbook, or raise an error that describes valid slugs."""
     if not _SLUG.match(slug) or ".." in slug:
         raise InvalidValue(
             f"slug {slug[:80]!r} is refused", "use lower-case letters, digits, hyphens: payment-api"
@@ -126,17 +127,17 @@ def check_slug(slug: str) -> str:
 
 
 def log_path(day: date, private: bool = True) -> str:
-    """The daily log's path in the workspace; shared scopes write one of their own."""
+    """Return the daily log's path in the workspace; shared scopes have their own log."""
     return f"{'memory' if private else SHARED_LOGS}/{day.isoformat()}.md"
 
 
 def archive_path(day: date) -> str:
-    """Where the lines of a day's log go when their time is over: a file a month, a heading a day."""
+    """Return the archive for a day's expired log lines: a file per month, a heading per day."""
     return f"{ARCHIVE}/{day:%Y-%m}.md"
 
 
 def day_in_path(relative: str) -> date | None:
-    """The day of a daily log's path; None for every other file."""
+    """Return the day of a daily log's path; None for every other file."""
     match = _DAILY.match(relative)
     try:
         return date.fromisoformat(match.group(1)) if match else None
@@ -145,20 +146,20 @@ def day_in_path(relative: str) -> date | None:
 
 
 def project_in_path(relative: str) -> str:
-    """The slug of a page of one project: its memory or its focus; empty for every other file."""
+    """Return the slug of a project's page (its memory or its focus); empty for every other file."""
     match = _PROJECT.match(relative)
     return match[1] if match else ""
 
 
 def of_shared_chats(relative: str) -> bool:
-    """Whether a file contains what was written or said in shared scopes."""
+    """Return whether a file contains what was written or said in shared scopes."""
     return relative.startswith(f"{SHARED_TALKS}/") or bool(
         relative.startswith(f"{SHARED_LOGS}/") and day_in_path(relative)
     )
 
 
 def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
-    """Whether a scope may see a file: everything in private, otherwise what is named as shared and shared logs.
+    """Return whether a scope may see a file: everything in private, otherwise shared names and shared logs.
 
     Boot, search, get, recall, resources and hooks all call this. `relative` is the path in the workspace, or
     `shared/…` for what all groups may read.
@@ -171,14 +172,14 @@ def visible(scope: Scope, relative: str, shared_files: Iterable[str]) -> bool:
 
 
 def _matches(relative: str, pattern: str) -> bool:
-    """Whether a path is one of a pattern, whose `*` stays within a folder; `/**` at its end means all below."""
+    """Return whether a path matches a pattern: `*` stays within a folder, `/**` at the end means everything below."""
     parts, wanted = relative.split("/"), pattern.removesuffix("/**").split("/")
     fits = len(parts) > len(wanted) if pattern.endswith("/**") else len(parts) == len(wanted)
     return fits and all(map(fnmatch.fnmatchcase, parts, wanted))
 
 
 def relative_to_memory(name: str) -> str:
-    """A path as a caller writes it -> the path in the workspace."""
+    """Return the workspace path for a path as a caller writes it."""
     if "\x00" in name:
         raise PathRefused("the path holds a NUL character", "give a plain file name such as MEMORY.md")
     if any("\ud800" <= character <= "\udfff" for character in name):
@@ -199,7 +200,7 @@ def relative_to_memory(name: str) -> str:
 
 
 def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> tuple[str, Path]:
-    """The workspace path and the real path of a memory file, existing or not; refuses what is not memory.
+    """Return the workspace path and the real path of a memory file, existing or not; refuse what is not memory.
 
     `x.md` may mean `memory/x.md` or `conversations/x.md`.
     """
@@ -208,7 +209,7 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
     parts = PurePosixPath(relative).parts
     patterns = tuple(shared_files)
 
-    def is_there(path: str) -> bool:  # what a scope may not see is not looked for: no answer may tell of it
+    def is_there(path: str) -> bool:  # invisible files are not looked for: no answer may reveal them
         return visible(scope, path, patterns) and (workspace / path).exists()
 
     if parts[0] not in _FOLDERS and not (len(parts) == 1 and is_there(relative)):
@@ -233,7 +234,7 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
 
 
 def within(path: Path, base: Path) -> Path:
-    """The resolved path, refused when a link leads out of `base`."""
+    """Return the resolved path; refuse a link that leads out of `base`."""
     try:
         resolved = path.resolve()
     except (RuntimeError, OSError):
@@ -244,7 +245,7 @@ def within(path: Path, base: Path) -> Path:
 
 
 def require_owner(scope: Scope, what: str) -> None:
-    """Refuse whoever is not a person in private."""
+    """Refuse anybody but the owner in private."""
     if not scope.private:
         raise PathRefused(f"a shared scope may not {what}", "ask in a private one: without --shared")
     if scope.origin != "owner":
@@ -252,10 +253,11 @@ def require_owner(scope: Scope, what: str) -> None:
 
 
 def is_of_others(home: Home, scope: Scope, path: Path) -> bool:
-    """Whether a path leads to a file of this home that is not the scope's own; elsewhere the operating system decides.
+    """Return whether a path leads to a file of this home that belongs to others; elsewhere the operating system
+    decides.
 
-    The main group in private may read the whole home, another group what is its own, a shared scope only what its
-    agent writes.
+    The main group in private may read the whole home, another group its own files, a shared scope only what its agent
+    writes.
     """
     if scope.group == MAIN_GROUP and scope.private:
         return False
@@ -267,20 +269,20 @@ def is_of_others(home: Home, scope: Scope, path: Path) -> bool:
 
 
 def refuse_other_groups(home: Home, scope: Scope, path: Path) -> None:
-    """Refuse a file of this home that belongs to others, whether it is there or not, and a folder with such files."""
+    """Refuse a file of this home that belongs to others, existing or not, and a folder with such files."""
     below = path.rglob("*") if path.is_dir() and not is_of_others(home, scope, path) else ()
     if any(is_of_others(home, scope, one) for one in (path, *below)):
         raise PathRefused(f"{path.name} belongs to another group", "give a file of this group")
 
 
 def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Every Markdown file this scope may see, with its workspace path; links that leave are left out."""
+    """Yield every Markdown file this scope may see, with its workspace path; links to the outside are left out."""
     patterns = tuple(shared_files)
     workspace = home.workspace(scope.group)
     places = None if scope.private else (*patterns, GROUP_PAGE, *(f"{one}/**" for one in SHARED_FOLDERS))
     for base, prefix in ((workspace, ""), (home.shared, "shared/")):
         for relative, path in _markdown_below(base, prefix, places):
-            # A link that all may see may lead to a page that not all may see.
+            # A shared link may lead to a page that is not shared.
             if visible(scope, relative, patterns) and (scope.private or not path.is_symlink()):
                 yield relative, path
     beside = home.has_group_page(scope.group) and not (workspace / GROUP_PAGE).exists()
@@ -289,9 +291,9 @@ def memory_files(home: Home, scope: Scope, shared_files: Iterable[str]) -> Itera
 
 
 def _markdown_below(base: Path, prefix: str, places: tuple[str, ...] | None) -> Iterator[tuple[str, Path]]:
-    """The Markdown files below a folder; `places` are the only ones to look at.
+    """Yield the Markdown files below a folder; `places` restricts the search.
 
-    How many private files there are, a shared scope could tell by the time that looking at them takes.
+    Otherwise a shared scope could infer the number of private files from the time it takes.
     """
     if not base.is_dir():
         return
@@ -307,10 +309,10 @@ def _markdown_below(base: Path, prefix: str, places: tuple[str, ...] | None) -> 
 def _walked(
     folder: str, inside: str, places: tuple[str, ...] | None
 ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """A folder and those below it, each with its path in the memory and its Markdown files."""
+    """Yield a folder and those below it, each with its path in the memory and its Markdown files."""
     try:
         changed_at = os.stat(folder).st_mtime_ns  # noqa: PTH116
-        # What a shared scope sees of a folder is kept until its names change, unless they may still do so unseen.
+        # The visible names of a folder are cached until they change, unless they may still change unnoticed.
         kept = places is not None and time.time_ns() - changed_at > _SETTLED_NS
         list_names = _names_in if kept else _names_in.__wrapped__
         folders, names = list_names(folder, inside, places, changed_at)
@@ -325,7 +327,7 @@ def _walked(
 def _names_in(
     folder: str, inside: str, places: tuple[str, ...] | None, changed_at: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The folders in a folder that may lead to a place, and the Markdown files that may be one, both sorted."""
+    """Return the folders that may lead to a place, and the Markdown files that may be one, both sorted."""
     with os.scandir(folder) as found:
         entries = [entry for entry in found if entry.name[0] != "."]
     files = [entry.name for entry in entries if entry.name.endswith(".md") and not entry.is_dir()]
@@ -341,7 +343,7 @@ def _names_in(
 
 
 def _leads_to(folder: str, places: Sequence[str] | None) -> bool:
-    """Whether one of the places may be in a folder, or below it."""
+    """Return whether one of the places may be in a folder or below it."""
     parts = folder.split("/")
     return places is None or any(
         (len(wanted) > len(parts) or wanted[-1] == "**") and all(map(fnmatch.fnmatchcase, parts, wanted))
@@ -350,7 +352,7 @@ def _leads_to(folder: str, places: Sequence[str] | None) -> bool:
 
 
 def _named(folder: str, names: Sequence[str], places: Sequence[str]) -> set[str]:
-    """The names in a folder (which ends with a slash) that may be among the places."""
+    """Return the names in a folder (which ends with a slash) that may be among the places."""
     found: set[str] = set()
     for place in places:
         where, last = f"/{place}".rsplit("/", 1)
@@ -362,12 +364,12 @@ def _named(folder: str, names: Sequence[str], places: Sequence[str]) -> set[str]
 
 
 def agent_home(home: Home, group: str) -> Path:
-    """The HOME of a group's agent; its `.claude` contains settings and raw transcripts."""
+    """Return the HOME of a group's agent; its `.claude` contains settings and raw transcripts."""
     return home.root / "data" / "sessions" / check_group(group)
 
 
 def files_below(folder: Path, suffix: str) -> list[Path]:
-    """The files under a directory, sorted; what a link leads to is left out."""
+    """Return the files under a directory, sorted, without those behind links."""
     if not folder.is_dir() or folder.is_symlink():
         return []
     found = [

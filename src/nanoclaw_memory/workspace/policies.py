@@ -19,11 +19,11 @@ POLICIES = "memory/gating-policies.md"
 ENFORCE = ("warn", "ask", "block")  # the mildest first
 MAX_TITLE = 200
 MAX_FIELD = 2_000
-# The share of a policy that an action must name: with the action that the policy names, where the policy
-# names none, and without it.
+# The minimal share of a policy in an action: with the policy's verb, for a policy without a verb, and without its
+# verb.
 WITH_ITS_ACTION, NO_ACTION_SAID, WITHOUT_ITS_ACTION = 0.5, 0.6, 0.75
 
-# Hidden, so that neither a hand edit of the policies nor a restored checkpoint turns the count back.
+# Hidden, so that neither a hand edit of the policies nor a restored checkpoint resets the count.
 _LAST = ".last-policy"
 _HEADING = regex(
     r"^\s{0,3}#{1,6}\s*GP[-\s_]?(?P<number>\d{1,6})\b\s*[:.)–—-]*\s*(?P<title>.*?)\s*#*\s*$", re.I
@@ -36,7 +36,7 @@ _FENCE = regex(r"^\s{0,3}(?:```|~~~)")
 
 
 def parse(text: str) -> list[Policy]:
-    """Every policy in the file's order; hand edits in spacing, bullets, bold and case are understood."""
+    """Return every policy in the file's order; hand edits in spacing, bullets, bold and case are understood."""
     blocks: list[_Block] = []
     fenced = ours = False
     for number, line in enumerate(text.split("\n"), 1):
@@ -55,7 +55,7 @@ def parse(text: str) -> list[Policy]:
 
 
 class _Block:
-    """A policy in the making, line by line."""
+    """A policy that is being parsed line by line."""
 
     def __init__(self, number: int, title: str, line: int) -> None:
         self.number, self.title, self.line = number, title, line
@@ -74,19 +74,19 @@ class _Block:
             self.fields[self.open] = f"{self.fields[self.open]} {more}".strip()
 
     def policy(self) -> Policy:
-        """The policy as read."""
+        """Return the parsed policy."""
         said = self.fields["enforce"].casefold().strip(" .*_")
         self.fields["enforce"] = said if said in ENFORCE else ""
         return Policy(policy_id(self.number), self.title, **self.fields, line=self.line)
 
 
 def policy_id(number: int) -> str:
-    """'GP-007'."""
+    """Return 'GP-007'."""
     return f"GP-{number:03d}"
 
 
 def format_policy(policy: Policy) -> str:
-    """A policy as its block of Markdown."""
+    """Render a policy as its block of Markdown."""
     fields = (
         ("Trigger", policy.trigger),
         ("Gate", policy.gate),
@@ -99,7 +99,7 @@ def format_policy(policy: Policy) -> str:
 
 
 def read(path: Path) -> list[Policy]:
-    """The policies of a file; none when there is no file."""
+    """Return the policies of a file; none if it is missing."""
     try:
         return parse(read_text(path))
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def read(path: Path) -> list[Policy]:
 def add(
     path: Path, title: str, trigger: str, gate: str, reason: str = "", source: str = "", enforce: str = ""
 ) -> Policy:
-    """Append a policy under the next number; a number once given is never given again."""
+    """Append a policy under the next number; numbers are never reused."""
     if enforce and enforce not in ENFORCE:
         raise InvalidValue(f"enforce {enforce[:40]!r} is not known", f"use {', '.join(ENFORCE)}")
     draft = Policy(
@@ -132,7 +132,7 @@ def add(
         newline = newline_of(text)
         kept = text if text.endswith("\n") or not text else text + newline
         gap = "" if not kept or kept.endswith(newline * 2) else newline
-        # The number is burnt first: a crash between the two writes leaves a gap, never a number used twice.
+        # The number is stored first: a crash between the two writes leaves a gap, never a duplicate.
         replace_text(last, f"{number}\n")
         replace_text(path, kept + gap + format_policy(policy).replace("\n", newline))
     return replace(policy, line=(kept + gap).count("\n") + 1)
@@ -158,9 +158,9 @@ def _checked(name: str, text: str, limit: int) -> str:
     return plain
 
 
-# ---- which policies does an action trigger ----
+# ---- policies triggered by an action ----
 
-# Words that any policy and any plan may contain; they do not distinguish what is being done.
+# Words that any policy and any plan may contain; they do not distinguish actions.
 _COMMON = frozenset(
     (
         "action agent always any anything approval approve ask asked asking asks attempt attempting command "
@@ -188,12 +188,12 @@ class _Topic(msgspec.Struct, frozen=True):
 
 
 def check(policies: Iterable[Policy], action: str) -> list[PolicyHit]:
-    """The policies that a planned action triggers, the surest first, with the words that matched.
+    """Return the policies that a planned action triggers, the surest first, with the words that matched.
 
-    A policy is a set of topics (alternatives such as "drop or truncate" are one). It is triggered when the
-    action names enough of them by weight. Words of the trigger weigh double those of the title alone, and
-    double again where they say what is done or are in both. Asking once too often is cheap, but a gate that
-    closes for everything is soon ignored.
+    A policy is a set of topics (alternatives such as "drop or truncate" are one). It is triggered when the action
+    names enough of them by weight. Words of the trigger weigh double those of the title alone, and double again if
+    they name the action or are in both. Asking once too often is cheap, but a gate that closes for everything is soon
+    ignored.
     """
     said = {stem(word): word for word in _planned(action)}
     hits = [hit for policy in policies if (hit := _hit(policy, said))]
@@ -245,12 +245,12 @@ def _topics(policy: Policy) -> list[_Topic]:
 def _topic(
     stems: frozenset[str], triggering: frozenset[str], both: frozenset[str], doing: set[str]
 ) -> _Topic:
-    weight = 2 if stems & triggering else 1  # a word of the title alone only hints
+    weight = 2 if stems & triggering else 1  # a word of the title alone is only a hint
     return _Topic(stems, weight * 2 if stems & (both | doing) else weight, bool(stems & doing))
 
 
 def _alternatives(text: str) -> list[frozenset[str]]:
-    """The content words' stems; words joined by a comma, slash, 'or' or 'and' alone are alternatives."""
+    """Return the stems of the content words; words joined by a comma, slash, 'or' or 'and' alone are alternatives."""
     groups: list[set[str]] = []
     joined = False
     for token in _TOKEN.findall(text.casefold()):
@@ -267,7 +267,7 @@ def _alternatives(text: str) -> list[frozenset[str]]:
 
 
 def _actions(text: str) -> Iterator[str]:
-    """The words that name what is done: after 'never', after 'request to', and forms in -ing."""
+    """Yield the words that name the action: after 'never', after 'request to', and forms in -ing."""
     expecting = False
     before = last = ""
     for word in words(text):

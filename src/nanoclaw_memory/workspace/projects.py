@@ -39,13 +39,13 @@ SECTIONS = ("Architecture decisions", "Lessons", "Conventions", "Workflow", "Ris
 
 
 def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Project]:
-    """Every project file this scope may see: by slug, the group's own before the shared one."""
+    """Return every project file this scope may see: by slug, the group's own before the shared one."""
     found = [Project(*page) for page in _pages(home, scope, shared_files, _memory_of)]
     return sorted(found, key=lambda project: (project.slug, project.path))
 
 
 def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
-    """Create a project's file, that of the main group shared by all; never overwrites."""
+    """Create a project's file; the main group's is shared by all. Never overwrites."""
     check_slug(slug)
     plain = one_line(title) or slug
     if len(plain) > MAX_TITLE:
@@ -61,7 +61,7 @@ def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
 
 
 def page_to_write(home: Home, group: str, slug: str) -> str:
-    """The page that a group's notes on a project go to: its own; of the main group the shared one if it has none."""
+    """Return the page for a group's notes on a project: its own; for the main group the shared one if it has none."""
     check_slug(slug)
     own = f"memory/project-{slug}.md"
     return (
@@ -70,7 +70,7 @@ def page_to_write(home: Home, group: str, slug: str) -> str:
 
 
 def share_project(home: Home, group: str, slug: str) -> Project:
-    """Move a group's own page of a project to where all groups read it; refuses to overwrite."""
+    """Move a group's own page of a project to where all groups read it; refuse to overwrite."""
     source = home.workspace(group) / "memory" / f"project-{check_slug(slug)}.md"
     target = home.shared / source.name
     try:
@@ -90,7 +90,7 @@ def share_project(home: Home, group: str, slug: str) -> Project:
 
 
 def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: str) -> list[Project]:
-    """The files of one project, its own first; an error when there is none."""
+    """Return the files of one project, its own first; raise an error if there is none."""
     check_slug(slug)
     found = [project for project in projects(home, scope, shared_files) if project.slug == slug]
     if not found:
@@ -99,13 +99,13 @@ def project_files(home: Home, scope: Scope, shared_files: Iterable[str], slug: s
 
 
 def runbooks(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Runbook]:
-    """Every runbook this scope may see, by name."""
+    """Return every runbook this scope may see, by name."""
     found = [Runbook(*page) for page in _pages(home, scope, shared_files, _runbook_in_path)]
     return sorted(found, key=lambda runbook: runbook.name)
 
 
 def runbook(home: Home, scope: Scope, shared_files: Iterable[str], name: str) -> Runbook:
-    """One runbook by its name, or by its file's (`deploy`, `tools-deploy`, `memory/tools-deploy.md`)."""
+    """Return one runbook by its name, or by its file's (`deploy`, `tools-deploy`, `memory/tools-deploy.md`)."""
     wanted = name.removeprefix("memory/").removeprefix("tools-").removesuffix(".md")
     known = runbooks(home, scope, shared_files)
     for found in known:
@@ -121,7 +121,7 @@ def runbook(home: Home, scope: Scope, shared_files: Iterable[str], name: str) ->
 def _pages(
     home: Home, scope: Scope, shared_files: Iterable[str], named: Callable[[str], str]
 ) -> Iterator[tuple[str, str, str, int]]:
-    """Name, path, title and size of the pages that have a name; the title of an unreadable one is the problem."""
+    """Yield name, path, title and size of matching pages; an unreadable one has the problem as title."""
     for relative, path in memory_files(home, scope, shared_files):
         name = named(relative)
         if not name:
@@ -144,6 +144,6 @@ def _runbook_in_path(relative: str) -> str:
 
 
 def first_heading(text: str) -> str:
-    """The text of the first heading; empty when there is none."""
+    """Return the text of the first heading, or an empty text."""
     match = _HEADING.search(text)
     return one_line(match[1]) if match else ""

@@ -1,10 +1,10 @@
-"""Restore a checkpoint: all or nothing, and finished by the next command when it was killed half-way.
+"""Restore a checkpoint all or nothing; if killed half-way, the next command finishes it.
 
-Everything that needs space is done first, in an unfinished folder: the wanted files are copied, the wanted
-databases brought to the present schema. Renaming that folder to `.restore` is the point of no return. What
-follows only takes from it: each database is loaded and its copy marked, each file is renamed into place. So
-what is left in `.restore` is left to do, and a second run goes on where the first one stopped. The last act is
-the caller's (`restored`); it is done while `.restore` is still there, so a kill does not lose it either.
+Everything that needs space is done first, in an unfinished folder: the wanted files are copied, the wanted databases
+migrated to the present schema. Renaming that folder to `.restore` is the point of no return. Later steps only take
+from it: each database is loaded and its copy marked, each file is renamed into place. What is left in `.restore` is
+left to do, and a second run continues where the first one stopped. The last step is the caller's (`restored`); it
+runs while `.restore` still exists, so a kill does not lose it either.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _PENDING = Path(PENDING_RESTORE).name
 _PLAN = "plan.json"
 _APPLIED = "applied"
 _BEFORE = "before-restore-"
-# What the next command would meet again.
+# Errors that the next command would meet again.
 _LASTING = (FileProblem, PathRefused, CorruptDatabase, NewerSchema, ValueError, msgspec.ValidationError)
-# What a person can do something about while the restore waits: a full disk, permissions, a read-only or bad disk.
+# Errors that a person can resolve while the restore waits: a full disk, permissions, a read-only or bad disk.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)
 
 
@@ -55,7 +55,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def restore(checkpoints: Checkpoints, name: str) -> Restored:
-    """Bring back a checkpoint, after checking it and saving the present state as another."""
+    """Restore a checkpoint, after checking it and saving the present state as another."""
     with file_problems("nothing was restored"), checkpoints.alone():
         _finish_or_give_up(checkpoints)
         manifest = checkpoints.verify(name)
@@ -76,18 +76,18 @@ def restore(checkpoints: Checkpoints, name: str) -> Restored:
 
 
 def finish(checkpoints: Checkpoints) -> str | None:
-    """Finish a restore that was killed half-way; waits for one that is still running. Returns its name."""
+    """Finish a restore that was killed half-way, or wait for one that is running; return its name."""
     with checkpoints.alone():
         return _finish_or_give_up(checkpoints)
 
 
 def _finish_or_give_up(checkpoints: Checkpoints) -> str | None:
-    """Finish a restore; one that no later command could finish either is given up aloud, once."""
+    """Finish a restore; one that no later command could finish is abandoned with an error, once."""
     pending = checkpoints.folder / _PENDING
     try:
         return _finish(checkpoints)
     except (*_LASTING, OSError) as error:
-        if not pending.exists():  # everything was taken back
+        if not pending.exists():  # everything was reverted
             raise
         before = _saved_before(checkpoints)
         back = f"nanoclaw-memory checkpoint restore {before}" if before else "nanoclaw-memory checkpoint list"
@@ -105,8 +105,8 @@ def _finish_or_give_up(checkpoints: Checkpoints) -> str | None:
 
 
 def _saved_before(checkpoints: Checkpoints) -> str:
-    """The checkpoint of the state before the last restore."""
-    saved = [one.name for one in checkpoints.all() if one.name.startswith(_BEFORE)]
+    """Return the checkpoint of the state before the last restore."""
+    saved = [checkpoint.name for checkpoint in checkpoints.all() if checkpoint.name.startswith(_BEFORE)]
     return saved[-1] if saved else ""
 
 
@@ -151,7 +151,7 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
             source = saved / "data" / f"{name}.db"
             checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
         checkpoints.step("staged")
-        # A database of an older release may have been parted in two.
+        # A database of an older release may have been split in two.
         plan = replace(plan, databases=tuple(sorted(path.stem for path in draft.glob("*.db"))))
         replace_text(draft / _PLAN, json.dumps(msgspec.to_builtins(plan)))
         draft.rename(checkpoints.folder / _PENDING)
@@ -164,7 +164,7 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
 
 
 def _rehearse(manifest: Manifest, saved: Path, staged: Path) -> None:
-    """Build the whole workspace aside: what a manifest cannot mean fails here, while nothing has changed."""
+    """Build the whole workspace aside: an invalid manifest fails here, while nothing has changed."""
     for folder in manifest.folders:
         private.make_folder(staged / folder)
     for one in manifest.files:
@@ -176,7 +176,7 @@ def _rehearse(manifest: Manifest, saved: Path, staged: Path) -> None:
 
 
 def _refuse_obstacles(workspace: Path, plan: Plan) -> None:
-    """Hidden files, pipes and sockets stay where they are, and must not be where something else belongs."""
+    """Refuse a restore over hidden files, pipes and sockets, which are never replaced."""
     gone = {workspace / path for path in plan.remove}
     for path in (*plan.files, *plan.links):
         target = workspace / path
@@ -208,7 +208,7 @@ def _apply(checkpoints: Checkpoints, plan: Plan) -> None:
             checkpoints.step(f"placed {path}")
     for path, target in plan.links.items():
         _link(checkpoints.workspace, path, target)
-    # From here on nothing is replaced again: what others write from now on stays.
+    # From here on nothing is replaced again: later writes of others stay.
     replace_text(staged / _APPLIED, "")
     checkpoints.step("applied")
 
@@ -221,7 +221,7 @@ def _conclude(checkpoints: Checkpoints) -> None:
 
 
 def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
-    """Databases go first: if one cannot be loaded, those before it go back and no file was touched yet."""
+    """Load the databases first: if one cannot be loaded, those before it are reverted and no file was changed yet."""
     loaded: list[str] = []
     for name in plan.databases:
         prepared = staged / f"{name}.db"
@@ -234,7 +234,7 @@ def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
             raise
         loaded.append(name)
         checkpoints.step(f"loaded {name}")
-        # Renamed, not removed: should a later database fail, this one must go back.
+        # Renamed, not removed: should a later database fail, this one must be reverted.
         prepared.rename(staged / f"{name}.loaded")
 
 
@@ -283,7 +283,7 @@ def _link(workspace: Path, path: str, target: str) -> None:
 
 
 def _put_away(checkpoints: Checkpoints) -> None:
-    """Renamed first, so that no half-removed plan is ever followed; the sweep of `alone` removes the rest."""
+    """Rename first, so that no half-removed plan is ever followed; the sweep of `alone` removes the rest."""
     away = checkpoints.draft_folder()
     (checkpoints.folder / _PENDING).rename(away / "done")
     private.sync_folder(checkpoints.folder)

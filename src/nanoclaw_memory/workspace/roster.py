@@ -17,21 +17,21 @@ MAX_NAME = 100
 
 
 def agents(home: Home) -> list[Agent]:
-    """Every agent of the roster, in its order; none where there is no roster."""
+    """Return every agent of the roster, in its order; none if there is no roster."""
     try:
         text = read_text(home.root / FILE)
     except FileNotFoundError:
         return []
     try:
-        return [_checked(one) for one in msgspec.json.decode(text, type=list[Agent])]
+        return [_checked(agent) for agent in msgspec.json.decode(text, type=list[Agent])]
     except (msgspec.MsgspecError, InvalidValue) as error:
         raise FileProblem(f"{FILE}: {error}", "correct it by hand, or see: ncm agents --help") from None
 
 
 def agent_of(home: Home, group: str) -> Agent | None:
-    """The agent that works in a group: the first that the roster has there; none of a damaged roster."""
-    with suppress(FileProblem):  # doctor reports it
-        return next((one for one in agents(home) if one.group == group), None)
+    """Return the first agent of a group in the roster; None for a damaged roster."""
+    with suppress(FileProblem):  # reported by doctor
+        return next((agent for agent in agents(home) if agent.group == group), None)
     return None
 
 
@@ -47,7 +47,7 @@ def put(home: Home, agent: Agent) -> Agent:
 
 
 def with_project(home: Home, scope: Scope) -> Scope:
-    """The scope with the project of its group's agent, where it names none and the agent has just one."""
+    """Add the project of the group's agent to a scope without one, if the agent has exactly one."""
     if scope.project or not (home.root / FILE).exists():
         return scope
     agent = agent_of(home, scope.group)

@@ -93,7 +93,7 @@ What every group may read. Project files here are `project-SLUG.md`.
 """
 
 
-# What earlier releases wrote beside it.
+# Starter lines of earlier releases.
 _ADVICE = (
     "Who this agent is. Keep it under 2 KB: it is read at every session start.",
     "Whom this agent helps. Keep it under 3 KB. Facts written as `- key: value` are found by `graph seed`.",
@@ -106,19 +106,20 @@ _CONTENT = 7
 
 
 def without_starter(text: str) -> str:
-    """A file's text with empty lines for what `init` wrote and nobody changed: that is no memory."""
+    """Return a file's text with empty lines in place of unchanged starter lines: those are no memory."""
     known = _starter_lines()
     lines = ["" if line.rstrip("\r") in known else line for line in text.split("\n")]
     return "\n".join(lines) if any(line.strip() and not line.startswith("#") for line in lines) else ""
 
 
 def is_starter(text: str) -> bool:
-    """Whether `init` wrote all of a text."""
+    """Return whether `init` wrote the whole text."""
     return all(line.rstrip("\r") in _all_lines() for line in text.split("\n") if line.strip())
 
 
 def as_read(text: str) -> str:
-    """A page as an agent reads it: no comments, no heading of ours with nothing beneath, no page that only we wrote.
+    """Return a page as an agent reads it: no comments, no starter heading without content, no untouched starter
+    page.
 
     Headings that a person wrote stay, whatever is beneath them.
     """
@@ -126,7 +127,7 @@ def as_read(text: str) -> str:
     principles = STARTERS["SOUL.md"].split("\n")  # answers are measured against them
     ours = _all_lines().difference(principles)
     kept: list[str] = []
-    beneath = 0  # the level of the last line that was kept; of content, more than any heading's
+    beneath = 0  # the level of the last line that was kept; for content, more than any heading's
     for line in reversed(lines):
         level = line.count("#") if line in ours or _LOG_HEADING.fullmatch(line) else 0
         if line in _ADVICE or (level and level >= beneath):

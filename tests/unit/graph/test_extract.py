@@ -658,3 +658,72 @@ def test_what_only_looks_like_a_table_of_commas_breaks_nothing(text: str) -> Non
 )
 def test_each_value_is_of_whom_it_is_said(text: str, stated: list[tuple[str, str, str]]) -> None:
     assert said(f"{text}\n", FileRules()) == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        (
+            "I live in Utrecht with my husband Joost and our two kids, Lotte (8) and Bram (5).",
+            [("User", "lives in", "Utrecht")],
+        ),
+        ("- Works at: Brightwater Labs as a staff engineer", [("User", "works at", "Brightwater Labs")]),
+        ("- Lives in: Gdynia since 2014", [("User", "lives in", "Gdynia")]),
+        ("- Piotr: brother, lives in Oslo since 2014", [("Piotr", "lives in", "Oslo")]),
+        ("## Team\n- Ines Faro (PM), ines@example.org", [("Ines Faro", "email", "ines@example.org")]),
+    ],
+)
+def test_what_stands_behind_a_place_an_employer_or_a_name_is_no_part_of_it(
+    text: str, stated: list[tuple[str, str, str]]
+) -> None:
+    found = said(text, USER)
+    assert set(stated) <= set(found)
+    places = {object_ for _, predicate, object_ in found if predicate in ("lives in", "works at", "address")}
+    assert places <= {object_ for _, _, object_ in stated}
+    assert not any("(" in part for one in found for part in one)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("Our kids are Lotte and Bram.", [("User", "kids", "Lotte"), ("User", "kids", "Bram")]),
+        (
+            "I live in Utrecht with Joost and our two kids, Lotte (8) and Bram (5).",
+            [
+                ("User", "kids", "Lotte"),
+                ("Lotte", "age", "8"),
+                ("User", "kids", "Bram"),
+                ("Bram", "age", "5"),
+            ],
+        ),
+        ("My two sons are called Ole and Finn.", [("User", "sons", "Ole"), ("User", "sons", "Finn")]),
+        (
+            "We have three cats: Miso, Tofu and Udon",
+            [("User", "cats", one) for one in ("Miso", "Tofu", "Udon")],
+        ),
+        ("- Our kids: Lotte (8) and Bram (5)", [("User", "kids", "Lotte"), ("User", "kids", "Bram")]),
+        ("Unsere Kinder heißen Lotte und Bram.", [("User", "kinder", "Lotte"), ("User", "kinder", "Bram")]),
+        ("My parents are Ana and Rui, and they live in Faro.", [("User", "parents", "Ana")]),
+    ],
+)
+def test_all_of_several_relatives_or_pets_are_named(text: str, stated: list[tuple[str, str, str]]) -> None:
+    for rules in (USER, FileRules("User", talk=True), FileRules()):
+        assert set(stated) <= set(said(text, rules)), rules
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My parents are Polish and German.",
+        "Our kids are Lotte.",
+        "Our cats are Siamese and Persian.",
+        "Our kids are in Berlin and Paris.",
+        "Our kids are not Lotte and Bram.",
+        "His kids are Lotte and Bram.",
+        "Our kids, Lotte thinks, and Bram agrees, are fine.",
+        "Our services are Kong and Redis.",
+    ],
+)
+def test_what_is_no_list_of_relatives_names_none(text: str) -> None:
+    kin = {"kids", "parents", "cats"}
+    assert [one for one in said(text, USER) if one[0] == "User" and one[1] in kin] == []

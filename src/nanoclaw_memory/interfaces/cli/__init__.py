@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-# name -> (module, what it does); the module is imported only when the command runs.
+# name -> (module, description); the module is imported only when the command runs.
 COMMANDS = {
     "init": ("workspace", "Create a home, or a group in it."),
     "write": ("workspace", "Append a line to today's log."),
@@ -81,7 +81,7 @@ SECTIONS = {
     "Run": "serve token connect mcp hook index watch install-cron config db migrate-store",
 }
 AT_TERMINAL_EVERY, ELSEWHERE_EVERY = 0.2, 30.0  # seconds between two steps that are shown
-# What people type first for something that has another name here.
+# Words that people try first for something that has another name here.
 SYNONYMS = {
     **dict.fromkeys(("remember", "note", "save"), "write"),
     **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
@@ -94,7 +94,7 @@ SYNONYMS = {
 
 
 class UnknownName(click.UsageError):
-    """A command or a client that does not exist, with those that may have been meant."""
+    """A command or a client that does not exist, with similar ones."""
 
     def __init__(self, what: str, near: Sequence[str], ctx: click.Context | None) -> None:
         super().__init__(what, ctx)
@@ -106,7 +106,7 @@ class NamedGroup(click.Group):
     """A group of commands that suggests the nearest when one does not exist."""
 
     def suggest(self, ctx: click.Context, name: str) -> list[str]:
-        """Commands that may have been meant."""
+        """Return similar commands."""
         from nanoclaw_memory.text import nearest_names
 
         return nearest_names(name, self.list_commands(ctx))
@@ -124,10 +124,10 @@ class NamedGroup(click.Group):
 
 
 class RootGroup(NamedGroup):
-    """Lists the commands of the table and imports a module only to run its command."""
+    """List the commands of the table and import a module only to run its command."""
 
     def suggest(self, ctx: click.Context, name: str) -> list[str]:
-        """Commands of nearly this name, of this meaning, or below another one."""
+        """Return commands with a similar name or meaning, or below another one."""
         if near := super().suggest(ctx, name) or [meant for word, meant in SYNONYMS.items() if word == name]:
             return near
         groups = ((one, self.get_command(ctx, one)) for one in COMMANDS)
@@ -163,7 +163,7 @@ class RootGroup(NamedGroup):
 
 
 def _option(flag: str, **settings: Any) -> click.Option:
-    """An option whose value goes into the caller's field of that name."""
+    """Return an option that sets the caller's field of that name."""
     field = {"--set": "overrides"}.get(flag, flag[2:])
 
     def keep(context: click.Context, option: click.Parameter, value: Any) -> None:
@@ -219,7 +219,7 @@ def cli() -> None:
 
 @cache
 def program() -> str:
-    """The name by which the person called this program."""
+    """Return the name under which the person called this program."""
     if sys.argv[0].endswith("/nanoclaw_memory/__main__.py"):
         return "python -m nanoclaw_memory"
     return "nanoclaw-memory" if sys.argv[0].endswith("nanoclaw-memory") else "ncm"
@@ -227,7 +227,7 @@ def program() -> str:
 
 @cache
 def called() -> str:
-    """The same with the home that the person named: without it a hint would be about another one."""
+    """Return the same with the home that the person named: without it a hint would be about another one."""
     given = sys.argv[1:]
     named = [word[7:] for word in given if word.startswith("--home=")]
     named += [word for before, word in itertools.pairwise(given) if before == "--home"]
@@ -239,19 +239,19 @@ def called() -> str:
 
 
 def as_called(text: str, general: bool = False) -> str:
-    """A text of ours whose commands are as the person called this program; of `general` ones only the name."""
+    """Rewrite the commands in a text of ours as the person called this program; in `general` ones only the name."""
     options = "--home|--group|--shared|--session|--project|--set|--json"
     ours = rf"(?<![\w./-])(?:ncm|nanoclaw-memory)(?= (?:{'|'.join(COMMANDS)}|{options})\b)(?! --home)"
     return re.sub(ours, lambda found: program() if general else called(), text)
 
 
 class ProgressLine:
-    """How far long work has come, on standard error: a bar at a terminal, elsewhere a line now and then."""
+    """Show the progress of long work on standard error: a bar at a terminal, elsewhere a line at intervals."""
 
     def __init__(self) -> None:
         self._stage, self._began, self._shown = "", 0.0, time.monotonic()
-        self._open = False  # whether a bar stands on the line
-        self.last = ""  # what is not finished
+        self._open = False  # whether the line contains a bar
+        self.last = ""  # the unfinished step
 
     def show(self, stage: str, done: int, total: int) -> None:
         """Show a step, unless the last one was shown a moment ago."""
@@ -277,7 +277,7 @@ class ProgressLine:
         self._open = True
 
     def clear(self) -> None:
-        """Take the bar away for what is printed next."""
+        """Remove the bar before something else is printed."""
         if self._open:
             click.echo("\r\033[K", nl=False, err=True)
             self._open = False
@@ -297,16 +297,16 @@ def _time_left(seconds: float) -> str:
 
 
 def _report_interrupt(unfinished: str, given: Sequence[str]) -> None:
-    """Say after Ctrl-C where long work stopped, and how it goes on."""
+    """Report after Ctrl-C where long work stopped, and how to resume it."""
     import shlex
 
-    again = shlex.join(word for word in given if word != "--rebuild")  # that would begin from the start
+    again = shlex.join(word for word in given if word != "--rebuild")  # it would start from the beginning
     click.echo(f"stopped at {unfinished}: memory is sound", err=True)
     click.echo(f"  to go on: {program()} {again}", err=True)
 
 
 def report_error(kind: str, message: str, hint: str, code: int, as_json: bool) -> int:
-    """Report what went wrong and what helps; returns the exit code."""
+    """Report what went wrong and what helps; return the exit code."""
     from nanoclaw_memory.rendering import json_text, visible
 
     if as_json:
@@ -330,7 +330,7 @@ def _report_os_error(error: OSError, as_json: bool) -> int:
 
 
 def _drop_output() -> None:
-    """Keep Python from complaining at exit about what could not be written."""
+    """Keep Python from complaining at exit about output that could not be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -339,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from nanoclaw_memory.errors import NanoClawError
     from nanoclaw_memory.progress import watching
 
-    # A short command makes too little garbage to look for; importing alone would set the collector off ten times.
+    # A short command produces too little garbage to collect; importing alone would trigger the collector ten times.
     gc.set_threshold(100_000, 10, 10)
     # One query's vector arithmetic is too small for threads: they would only burn CPU while waiting.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -365,19 +365,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if PROGRESS.last:
             _report_interrupt(PROGRESS.last, given)
     except BrokenPipeError:
-        _drop_output()  # the reader went away
+        _drop_output()  # the reader closed the pipe
         code = 0
     except OSError as error:
         code = _report_os_error(error, as_json)
     except UnicodeEncodeError:  # bytes of the terminal that are no text
         message = "an argument is not valid UTF-8"
         code = report_error("InvalidValue", message, "write it again as text", 2, as_json)
-    gc.freeze()  # all goes away with the process: the interpreter need not search it for cycles first
+    gc.freeze()  # everything ends with the process: the interpreter need not search it for cycles first
     sys.exit(code if isinstance(code, int) and not _is_hook(given) else 0)
 
 
 def _is_hook(given: Sequence[str]) -> bool:
-    """Whether the command is `hook`: whatever it was called with, a client takes a failure for a refusal."""
+    """Return whether the command is `hook`: whatever its arguments, a client takes a failure for a refusal."""
     valued = {"--home", "--group", "--session", "--project", "--set"}
     words = (word for before, word in zip(["", *given], given, strict=False) if before not in valued)
     return next((word for word in words if word in COMMANDS), "") == "hook"

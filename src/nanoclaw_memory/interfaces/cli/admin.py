@@ -29,14 +29,14 @@ SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
 
 @command("status")
 def status(memory: Memory) -> Output:
-    """Show what there is, at a glance, and which database is lost or cannot be opened.
+    """Show an overview, and which database is lost or cannot be opened.
 
     \b
     ncm status
     """
     found, waiting = memory.status(), 0
     if found.databases and memory.scope.private:
-        with suppress(NanoClawError):  # what cannot be read is among the problems, or doctor says it
+        with suppress(NanoClawError):  # reported among the problems, or by doctor
             waiting = memory.upkeep.count_open()
     own = "" if found.group == "main" else f" --group {found.group}"
     state = "" if found.exists else f" (not created yet: {called()} init{own})"
@@ -46,7 +46,7 @@ def status(memory: Memory) -> Output:
     lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {called()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
-    lines += [f"cache     {one.name}, at most {_size(one.most)} in memory" for one in found.caches]
+    lines += [f"cache     {cache.name}, at most {_size(cache.most)} in memory" for cache in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
     for spent in found.usage:
@@ -58,7 +58,7 @@ def status(memory: Memory) -> Output:
 
 
 def _size(count: float) -> str:
-    """A number of bytes as people read it: `256 bytes`, `3.4 MB`."""
+    """Return a number of bytes as people read it: `256 bytes`, `3.4 MB`."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} bytes" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -147,7 +147,7 @@ def doctor(memory: Memory, fix: bool) -> Output:
 
 
 def _check_server(home: Path) -> Iterator[Finding]:
-    """Whether a server answers hooks, and whether the service that should run it does."""
+    """Report whether a server answers hooks, and whether the service that should run it does."""
     from nanoclaw_memory.interfaces.http.serve import address_of
     from nanoclaw_memory.interfaces.install.service import service_of
 
@@ -172,13 +172,13 @@ def _check_server(home: Path) -> Iterator[Finding]:
 
 @group("db")
 def db() -> None:
-    """Look after the database files."""
+    """Check, move and reset the databases."""
 
 
 @db.command("check")
 @click.option("--all", "all_groups", is_flag=True, help="Check the databases of every group.")
 def check_databases(memory: Memory, all_groups: bool) -> Output:
-    """Run the integrity check over every database there is; exit 1 when one is damaged.
+    """Check the integrity of every existing database; exit 1 when one is damaged.
 
     \b
     ncm db check
@@ -186,10 +186,12 @@ def check_databases(memory: Memory, all_groups: bool) -> Output:
     """
     checks = memory.admin.check_databases(all_groups)
     lines = []
-    for one in checks:
-        lines.append(f"{one.path}: {'sound' if not one.problems else 'DAMAGED'}")
-        lines += [f"  {problem}" for problem in one.problems] + ([f"  next: {one.next}"] if one.next else [])
-    failed = any(one.problems for one in checks)
+    for check in checks:
+        lines.append(f"{check.path}: {'sound' if not check.problems else 'DAMAGED'}")
+        lines += [f"  {problem}" for problem in check.problems] + (
+            [f"  next: {check.next}"] if check.next else []
+        )
+    failed = any(check.problems for check in checks)
     return Output({"ok": not failed, "databases": checks}, lines, "No databases yet.", failed=failed)
 
 
@@ -208,11 +210,11 @@ def migrate_store(memory: Memory, to: str, replace: bool) -> Output:
     """
     done = memory.admin.migrate_store(to, replace)
     lines = [
-        f"{one.name}: {plural(one.rows, 'row')}{'' if one.moved else ', there already'}"
-        for one in done.databases
+        f"{database.name}: {plural(database.rows, 'row')}{'' if database.moved else ', there already'}"
+        for database in done.databases
     ]
     lines += [f"pages: {done.pages}"] if done.pages else []
-    notes = [*(f"left out: {one}" for one in done.problems), f"next: {done.next}"]
+    notes = [*(f"left out: {problem}" for problem in done.problems), f"next: {done.next}"]
     return Output(done, lines, notes=notes)
 
 
@@ -442,12 +444,14 @@ def forget(
     caller.show(Output(done, _forgotten_lines(done, text), failed=bool(done.unfinished)))
 
 
-# Here --session names what is to be forgotten; the session that asks is given before the command.
-forget.params = [one for one in forget.params if one.expose_value or "--session" not in one.opts]
+# Here --session names what is to be forgotten; the current session is named before the command.
+forget.params = [
+    parameter for parameter in forget.params if parameter.expose_value or "--session" not in parameter.opts
+]
 
 
 def _plan(plan: Forgotten, keep_pages: bool) -> Forgotten:
-    """The plan, without what happens to pages if they are to stay."""
+    """Return the plan, without changes of pages if they are to stay."""
     if not keep_pages:
         return plan
     kept = tuple(replace(page, diff="") for page in plan.pages)
@@ -471,8 +475,9 @@ def _list_kept_out(caller: Caller) -> None:
     with caller.memory() as memory:
         found = memory.admin.kept_out()
     lines = [
-        f"{one.day or '-':<10}  {plural(one.texts, 'text')}, {plural(one.values, 'value')} of the graph  {one.reason}"
-        for one in found
+        f"{kept_out.day or '-':<10}  {plural(kept_out.texts, 'text')}, "
+        f"{plural(kept_out.values, 'value')} of the graph  {kept_out.reason}"
+        for kept_out in found
     ]
     note = (
         "only fingerprints are kept, so the words cannot be shown; --allow with the words lets them in again"
@@ -481,7 +486,7 @@ def _list_kept_out(caller: Caller) -> None:
 
 
 def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
-    """What may not come in from now on, and what was perhaps meant instead."""
+    """Return what is refused from now on, and what was perhaps meant instead."""
     if not done.kept_out:
         return (
             [f"nothing is kept out; to keep it out all the same: {called()} forget … --keep-out"]
@@ -500,7 +505,9 @@ def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
 
 
 def _forgotten_lines(done: Forgotten, text: str = "", checkpoints: bool = False) -> list[str]:
-    """What was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints` too."""
+    """Return what was, or would be, removed, what stays, and what to do about it; a plan may remove `checkpoints`
+    too.
+    """
     verb = "would remove" if done.dry_run else "removed"
     counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in done.removed.items() if number]
     lines = [f"{verb}: {', '.join(counts)}" if counts else "nothing holds it"]

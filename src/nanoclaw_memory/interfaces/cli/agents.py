@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ClientName(click.Choice[str]):
-    """The name of a client that we know; for another, the nearest are suggested."""
+    """The name of a known client; for an unknown one, similar names are suggested."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value in self.choices:
@@ -88,7 +88,7 @@ def install_into(
     *,
     in_full: bool = True,
 ) -> None:
-    """Put memory into a client, and say what changed, `in_full` line by line, and what follows."""
+    """Install memory into a client; report the changes, `in_full` line by line, and the next step."""
     from nanoclaw_memory.interfaces.install import install as installer
 
     with caller.memory(new=True) as memory:
@@ -128,7 +128,7 @@ def _optional_steps(memory: Memory) -> list[str]:
 
 
 def _list(caller: Caller) -> None:
-    """Show every client: whether it is here, what it gets, and whether it has it."""
+    """Show every client: whether it is on this machine, what it supports, and whether memory is installed in it."""
     from nanoclaw_memory.interfaces.install.survey import survey
 
     def line(state: ClientState) -> str:
@@ -144,7 +144,7 @@ def _list(caller: Caller) -> None:
 
 
 def _agree(client: str, plan: InstallPlan, target: Target, replace: bool) -> None:
-    """Ask before an installation for another memory is replaced."""
+    """Ask before replacing an installation for another memory."""
     if not plan.others or replace:
         return
     others = "; ".join(map(str, plan.others))
@@ -186,7 +186,7 @@ def _target(caller: Caller, home: Path) -> Target:
 
 
 def _commands(caller: Caller, home: Path) -> Commands:
-    """How the client calls us; any home but the usual one is named, because a client lacks our environment."""
+    """Return how the client calls us; any home but the usual one is named, because a client lacks our environment."""
     from nanoclaw_memory.interfaces.install import launcher
 
     if launcher.is_cached() and not caller.json:
@@ -309,7 +309,7 @@ def _tls(given: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, Any]) -> None:
-    """Install or remove the service of a home; what its manager does not do is left to the person."""
+    """Install or remove the service of a home; print the commands if its manager does not respond."""
     from nanoclaw_memory.interfaces.http.serve import DEFAULT_PORT, LOOPBACK, address_of
     from nanoclaw_memory.interfaces.install import service
 
@@ -489,6 +489,7 @@ def revoke_token(memory: Memory, token_id: str) -> Output:
     return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
 
 
-def _token_line(one: AgentToken) -> str:
-    scope = "shared" if one.shared else "private"
-    return f"{one.id}  {one.group}, {scope}, origin {one.origin}, made {one.created_at[:10]}  {one.name}".rstrip()
+def _token_line(token: AgentToken) -> str:
+    scope = "shared" if token.shared else "private"
+    bound = f"{token.group}, {scope}, origin {token.origin}"
+    return f"{token.id}  {bound}, made {token.created_at[:10]}  {token.name}".rstrip()

@@ -1,4 +1,4 @@
-"""What every command shares: the caller's options, the memory that these name, one way to print."""
+"""Shared by all commands: the caller's options, the memory that these name, and one way to print."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Caller(msgspec.Struct):
 
     @property
     def root(self) -> Path:
-        """The home that these options name."""
+        """Return the home that these options name."""
         return Path(self.home or os.environ.get("NANOCLAW_HOME") or "~/.nanoclaw").expanduser()
 
     def memory(self, new: bool = False, group: str = "") -> Memory:
@@ -60,7 +60,7 @@ class Caller(msgspec.Struct):
         return memory
 
     def request(self, kind: str, argument: str) -> Request:
-        """A request to the home's server with these options."""
+        """Return a request to the home's server with these options."""
         from nanoclaw_memory.interfaces import shim
 
         request = shim.Request()
@@ -96,49 +96,49 @@ class Output(msgspec.Struct, frozen=True):
     empty: str = ""  # the text when there is none
     notes: Iterable[str] = ()  # for a person, on standard error
     failed: bool = False
-    fenced: bool = False  # with marks of our own around what is recalled: made safe before
-    exact: bool = False  # a person's own file: to a pipe as it is, byte for byte
+    fenced: bool = False  # recalled text between our own marks, escaped before
+    exact: bool = False  # a person's own file: written to a pipe byte for byte
 
 
 def answer_as_served(memory: Memory) -> None:
-    """Let a command answer as the home's server answers its agents, with the models, where one runs."""
+    """Answer as the home's server does, with the models, if a server is running."""
     root = memory.home.root
     if (root / "serve.lock").exists() and not is_remote(str(root)):
         from nanoclaw_memory.interfaces.http.serve import address_of
 
         own = memory.group.resources
-        # Loaded before a turn's clock runs, as a server's are.
+        # Loaded before a turn's time limit starts, as in a server.
         own.resident = address_of(root) is not None and own.warm()
 
 
 def _item(text: str) -> str:
-    """An item of a list: only its first line begins where a line begins."""
+    """Return an item of a list: only its first line begins at the line's start."""
     return re.sub(r"\n(?=\S)", "\n    ", inert_lines(text))
 
 
 def listing(key: str, found: Sequence[T], line: Callable[[T], str], empty: str) -> Output:
-    """A list under its key, a line for each."""
+    """Return a list under its key, a line per item."""
     return Output({key: found}, map(line, found), empty)
 
 
 def clock_of(memory: Memory) -> Callable[[str], str]:
-    """How stored moments are shown: to the minute, in the person's time zone; of another machine's in this one's."""
+    """Return how to show stored moments: to the minute, in the person's time zone."""
     zone = None if is_remote(str(memory.home.root)) else memory.clock.now().tzinfo
     return lambda moment: local_minute(moment, zone)
 
 
 def noted(problems: Iterable[str]) -> list[str]:
-    """Problems that did not stop a command, as notes."""
+    """Return problems that did not stop a command, as notes."""
     return [f"note: {problem}" for problem in problems if problem]
 
 
 def fields(value: object, *names: str) -> dict[str, Any]:
-    """The named attributes, for JSON that has only some of a struct's."""
+    """Return the named attributes, for JSON with only some of a struct's fields."""
     return {name: getattr(value, name) for name in names}
 
 
 def caller_of(context: click.Context) -> Caller:
-    """The global options that a command was called with."""
+    """Return the global options of a command."""
     return context.find_root().ensure_object(Caller)
 
 
@@ -193,14 +193,14 @@ def group(name: str, **settings: Any) -> Callable[[F], CommandGroup]:
 
 
 def limit_option(*names: str, most: int, default: int, help: str) -> Callable[[F], F]:
-    """Declare how many results are wanted, from 1 to `most`."""
+    """Declare an option for the number of results, from 1 to `most`."""
     return click.option(
         *names, "limit", type=click.IntRange(1, most), default=default, show_default=True, help=help
     )
 
 
 def given_text(text: str) -> str:
-    """The text of an argument; of `-`, what comes on standard input."""
+    """Return the text of an argument; for `-`, that of standard input."""
     if text != "-":
         return text
     from nanoclaw_memory.errors import InvalidValue
@@ -214,5 +214,5 @@ def given_text(text: str) -> str:
 
 
 def at_terminal() -> bool:
-    """Whether a person can be asked: they type here and see what is printed."""
+    """Return whether a person can be asked: both input and output are a terminal."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

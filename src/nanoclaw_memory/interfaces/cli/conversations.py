@@ -42,27 +42,27 @@ def turn(memory: Memory, message: str, explain: bool) -> Output:
     result = memory.before_turn(text, explain)
     size = f"{sum(block.tokens for block in result.blocks)} tokens in {result.took_ms:.1f} ms"
     if explain:
-        lines = [line for one in result.explained for line in _explained(one)]
+        lines = [line for explanation in result.explained for line in _explained(explanation)]
         return Output(result, [*lines, size], notes=_reasons(result.notes))
     notes = [*_reasons((*result.skipped, *result.notes)), size]
     return Output(result, result.text, notes=notes, fenced=True)
 
 
 def _reasons(notes: Iterable[PluginNote]) -> list[str]:
-    """Each reason once, after all plugins that have it."""
+    """Return each reason once, after all plugins that have it."""
     plugins: dict[str, list[str]] = {}
     for note in notes:
         plugins.setdefault(note.reason, []).append(note.plugin)
     return [_note(PluginNote(", ".join(names), reason)) for reason, names in plugins.items()]
 
 
-def _explained(one: Explanation) -> Iterator[str]:
-    """What a plugin would inject, with reasons, and what it nearly would have."""
-    outcome = f"silent: {one.silent}" if one.silent else plural(one.tokens, "token")
-    yield f"{one.plugin}  {outcome} ({one.ms:.1f} ms)"
-    for line in one.lines:
+def _explained(explanation: Explanation) -> Iterator[str]:
+    """Yield what a plugin would inject, with reasons, and what it nearly injected."""
+    outcome = f"silent: {explanation.silent}" if explanation.silent else plural(explanation.tokens, "token")
+    yield f"{explanation.plugin}  {outcome} ({explanation.ms:.1f} ms)"
+    for line in explanation.lines:
         yield f"  {line.text}" + (f"\n      because {line.reason}" if line.reason else "")
-    for nearly in one.nearly:
+    for nearly in explanation.nearly:
         yield f"  not: {nearly}"
 
 
@@ -81,7 +81,7 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     ncm injections --session s7 --limit 5
     """
     found, shown = memory.conversations.injections(memory.scope.session_id, since, limit), clock_of(memory)
-    lines = [line for one in found.injections for line in _injection(one, shown)]
+    lines = [line for injection in found.injections for line in _injection(injection, shown)]
     sums = [
         f"{one.tokens:>9,} tokens in {plural(one.calls, 'call'):>9}  {kind} {one.name or '-'}"
         for kind, all_of in (("plugin", found.plugins), ("session", found.sessions))
@@ -91,16 +91,16 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     return Output(found, [*lines, *sums, total] if found.calls else [], "Nothing was injected yet.")
 
 
-def _injection(one: Injection, shown: Callable[[str], str]) -> Iterator[str]:
-    who = f"{one.session_id or '-':<20} {one.event:<5} {one.plugin:<15}"
-    yield f"{shown(one.at)}  {who} {plural(one.tokens, 'token'):>12}"
-    for line in one.lines:
+def _injection(injection: Injection, shown: Callable[[str], str]) -> Iterator[str]:
+    who = f"{injection.session_id or '-':<20} {injection.event:<5} {injection.plugin:<15}"
+    yield f"{shown(injection.at)}  {who} {plural(injection.tokens, 'token'):>12}"
+    for line in injection.lines:
         yield f"    {line.text}" + (f"  ({line.reason})" if line.reason else "")
 
 
 @group("exchange")
 def exchange() -> None:
-    """What was asked and answered."""
+    """Record exchanges."""
 
 
 @exchange.command("add", new=True)
@@ -137,7 +137,7 @@ def _note(note: PluginNote) -> str:
 
 @group("sessions")
 def sessions() -> None:
-    """What was said: raw transcripts and archived conversations."""
+    """List, search and archive conversations."""
 
 
 @sessions.command("list")
@@ -150,9 +150,9 @@ def list_sessions(memory: Memory, limit: int) -> Output:
     """
     found, shown = memory.conversations.sessions(limit), clock_of(memory)
     lines = [
-        f"{shown(one.last)}  {plural(one.exchanges, 'exchange'):>13}  {one.session_id or '-':<20} "
-        f"{visible_line(one.title)}" + (" (shared chat)" if one.shared else "")
-        for one in found
+        f"{shown(session.last)}  {plural(session.exchanges, 'exchange'):>13}  {session.session_id or '-':<20} "
+        f"{visible_line(session.title)}" + (" (shared chat)" if session.shared else "")
+        for session in found
     ]
     return Output({"sessions": found}, lines, "Nothing was said yet.")
 
@@ -168,11 +168,11 @@ def show(memory: Memory, session_id: str) -> Output:
     found, shown = memory.conversations.session(session_id), clock_of(memory)
     lines = [
         line
-        for one in found
+        for exchange in found
         for line in (
-            shown(one.timestamp) + ("" if one.private else " (shared chat)"),
-            f"User: {one.user_message}",
-            f"Agent: {one.agent_response}\n",
+            shown(exchange.timestamp) + ("" if exchange.private else " (shared chat)"),
+            f"User: {exchange.user_message}",
+            f"Agent: {exchange.agent_response}\n",
         )
     ]
     return Output({"exchanges": found}, lines)
@@ -206,7 +206,10 @@ def transcripts(memory: Memory) -> Output:
     ncm sessions transcripts --group family
     """
     found = memory.conversations.transcripts()
-    lines = [f"{one.modified_at}  {one.session_id:<38} {one.bytes:>12,}  {one.path}" for one in found]
+    lines = [
+        f"{transcript.modified_at}  {transcript.session_id:<38} {transcript.bytes:>12,}  {transcript.path}"
+        for transcript in found
+    ]
     return Output({"transcripts": found}, lines, "No transcripts yet.")
 
 
@@ -218,7 +221,10 @@ def archives(memory: Memory) -> Output:
     ncm sessions archives
     """
     found = memory.conversations.archives()
-    lines = [f"{one.date}  {plural(one.turns, 'turn'):>10}  {one.path}  {one.title}" for one in found]
+    lines = [
+        f"{archive.date}  {plural(archive.turns, 'turn'):>10}  {archive.path}  {archive.title}"
+        for archive in found
+    ]
     return Output({"archives": found}, lines, "No archives yet.")
 
 

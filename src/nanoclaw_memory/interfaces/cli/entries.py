@@ -22,7 +22,7 @@ from nanoclaw_memory.rendering import marks, visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Audit, BroughtIn, Entry, MergedIn, Recommendation
 
-TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # what becomes no entries
+TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # kinds whose content is not imported as entries
 EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "letta", *TREES]
 ENTRY_ID = click.argument("entry_id", metavar="ID")
 READER = click.argument("reader", metavar="GROUP")
@@ -342,7 +342,9 @@ def audit(context: click.Context, scope: str, fix: bool) -> None:
 def _audit_lines(audit: Audit) -> list[str]:
     analysis = audit.analysis
     lines = [f"{analysis.total_tokens:,} tokens"]
-    lines += [f"{one.tokens:>8,}  {one.percentage:>5.1f} %  {one.source}" for one in analysis.breakdown]
+    lines += [
+        f"{share.tokens:>8,}  {share.percentage:>5.1f} %  {share.source}" for share in analysis.breakdown
+    ]
     for pair in analysis.duplicates:
         lines += [f"alike {pair.similarity:.0%}: {' and '.join(pair.sources)}", f"  {pair.content_a}"]
     lines += map(_advice_line, audit.recommendations)

@@ -265,8 +265,8 @@ def list_(memory: Memory, limit: int, start: int) -> Output:
     """
     found = memory.graph.entities(limit, start)
     shown = [
-        f"{plural(one.facts, 'fact'):>10}  {plural(one.relations, 'relation'):>13}  {visible_line(one.entity)}"
-        for one in found
+        f"{plural(count.facts, 'fact'):>10}  {plural(count.relations, 'relation'):>13}  {visible_line(count.entity)}"
+        for count in found
     ]
     if len(found) == limit:
         shown.append(f"more: ncm graph list --start {start + limit}")

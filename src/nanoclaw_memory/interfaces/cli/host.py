@@ -68,9 +68,15 @@ def list_groups(memory: Memory) -> Output:
     """
     host = memory.host.state
     found, sessions, problems = list(host.groups.values()), host.all_sessions(), host.problems
-    rows = [fields(one, *GROUP_FIELDS) | {"session_id": sessions.get(one.folder, "")} for one in found]
-    lines = [f"{one.folder:<16} {one.jid:<32} {one.trigger_pattern:<16} {one.name}" for one in found]
-    silent = sorted(set(memory.home.groups()) - {one.folder for one in found} - {MAIN_GROUP})
+    rows = [
+        fields(chat_group, *GROUP_FIELDS) | {"session_id": sessions.get(chat_group.folder, "")}
+        for chat_group in found
+    ]
+    lines = [
+        f"{chat_group.folder:<16} {chat_group.jid:<32} {chat_group.trigger_pattern:<16} {chat_group.name}"
+        for chat_group in found
+    ]
+    silent = sorted(set(memory.home.groups()) - {chat_group.folder for chat_group in found} - {MAIN_GROUP})
     lines += [f"{name:<16} (no chat)" for name in silent]
     result = {"groups": rows, "without_chat": silent, "problems": problems}
     return Output(result, lines, "No chat has an agent yet.", noted(problems))

@@ -72,7 +72,7 @@ def watch(caller: Caller) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    reported: set[str] = set()  # what is missing is missing every time
+    reported: set[str] = set()  # a missing part is reported only once
     with caller.memory() as memory:
         try:
             for done in memory.admin.watch(stop):
@@ -149,7 +149,7 @@ def corpus_remove(memory: Memory, name: str) -> Output:
 
 @group("bench")
 def bench() -> None:
-    """Measure on your own notes."""
+    """Measure search on your own notes."""
 
 
 @bench.command("embed")
@@ -225,21 +225,23 @@ def eval_(caller: Caller, file: Path | None, save: bool, example: bool, misses: 
 
 def _evaluated(result: Evaluation) -> dict[str, Any]:
     return {**fields(result, "answers", "failed", "regressions", "compared", "took_s"), "passed": result.ok,
-            "questions": len({one.ask for one in result.answers})}  # fmt: skip
+            "questions": len({answer.ask for answer in result.answers})}  # fmt: skip
 
 
 def _evaluation_lines(result: Evaluation, misses: bool) -> list[str]:
-    """A row for each face, then the questions that failed and what was lost."""
-    asked = {one.ask for one in result.answers}
+    """Yield a row for each face, then the questions that failed and the regressions."""
+    asked = {answer.ask for answer in result.answers}
     lines = [f"{'':<8} {'passed':>9} {'tokens, mean':>13}"]
-    for face in dict.fromkeys(one.face for one in result.answers):
-        own = [one for one in result.answers if one.face == face]
-        passed, tokens = sum(one.passed for one in own), sum(one.tokens for one in own) / len(own)
+    for face in dict.fromkeys(answer.face for answer in result.answers):
+        own = [answer for answer in result.answers if answer.face == face]
+        passed, tokens = sum(answer.passed for answer in own), sum(answer.tokens for answer in own) / len(own)
         lines.append(f"{face:<8} {f'{passed}/{len(own)}':>9} {tokens:>13.0f}")
     lines.append(f"{'all':<8} {f'{len(asked) - len(result.failed)}/{len(asked)}':>9}")
-    lines += [f"lost: {_wrong(one)}" for one in result.regressions]
-    wanted = [one for one in result.answers if not one.passed and (misses or one.ask in result.failed)]
-    return lines + [f"failed: {_wrong(one)}" for one in wanted if one not in result.regressions]
+    lines += [f"lost: {_wrong(answer)}" for answer in result.regressions]
+    wanted = [
+        answer for answer in result.answers if not answer.passed and (misses or answer.ask in result.failed)
+    ]
+    return lines + [f"failed: {_wrong(answer)}" for answer in wanted if answer not in result.regressions]
 
 
 def _wrong(answer: EvalAnswer) -> str:

@@ -26,13 +26,13 @@ OF_ORIGIN = click.option("--origin", default="", help="All that wait from this o
 
 
 @command("upkeep", cls=Command)
-@click.argument("job", required=False, default="")
+@click.argument("jobs", nargs=-1, metavar="[JOB]...")
 @click.option("--dry-run", is_flag=True, help="Report what would change; change nothing.")
 @click.option("--due", is_flag=True, help="Only jobs whose time has come, as cron does.")
 @click.option("--all-groups", is_flag=True, help="In every group of the home.")
-def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool) -> None:
-    """Keep memory healthy: read facts from logs, cool, archive, propose, index. JOB names one job;
-    `status` shows all of them with their last and next runs.
+def upkeep(caller: Caller, jobs: tuple[str, ...], dry_run: bool, due: bool, all_groups: bool) -> None:
+    """Keep memory healthy: read facts from logs, cool, archive, propose, index. JOBs are run in the order
+    in which they are named; `status` shows all of them with their last and next runs.
 
     Exit 1 when a job failed.
 
@@ -43,7 +43,7 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     ncm upkeep --due --all-groups
     """
     with caller.memory() as memory:
-        if job == "status":
+        if jobs == ("status",):
             states = memory.upkeep.status()
             return caller.show(Output({"jobs": states}, map(_state_line, states)))
         if all_groups:
@@ -53,7 +53,8 @@ def upkeep(caller: Caller, job: str, dry_run: bool, due: bool, all_groups: bool)
     for name in groups:
         try:
             with caller.memory(new=True, group=name) as memory:
-                runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
+                for job in jobs or ("",):
+                    runs += [(name, run) for run in memory.upkeep.run(job, dry_run, due)]
         except NanoClawError as error:
             if not all_groups:
                 raise
@@ -75,13 +76,13 @@ def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     return f"{where}{run.name:<15} {verb} {run.changed:,}{notes}"
 
 
-def _state_line(one: JobState) -> str:
-    last = f"last {_minute(one.last_run)}" if one.last_run else "never ran"
-    changed = f", changed {one.last_change:,} on {one.last_changed[:10]}" if one.last_changed else ""
-    planned = f"next {_minute(one.next_run)}" if one.next_run else "by hand"
-    when = "due now" if one.due else planned
-    failed = f"\n    failed: {one.error}" if one.error else ""
-    return f"{one.name:<15} {one.cron:<12} {last}{changed}; {when}{failed}"
+def _state_line(state: JobState) -> str:
+    last = f"last {_minute(state.last_run)}" if state.last_run else "never ran"
+    changed = f", changed {state.last_change:,} on {state.last_changed[:10]}" if state.last_changed else ""
+    planned = f"next {_minute(state.next_run)}" if state.next_run else "by hand"
+    when = "due now" if state.due else planned
+    failed = f"\n    failed: {state.error}" if state.error else ""
+    return f"{state.name:<15} {state.cron:<12} {last}{changed}; {when}{failed}"
 
 
 def _minute(moment: str) -> str:
@@ -157,40 +158,47 @@ def skip(memory: Memory, ids: tuple[str, ...]) -> Output:
     ncm review skip prop-1a2b3c4d5e6f
     """
     found = [memory.upkeep.proposal(one) for one in ids]
-    return Output({"proposals": found}, [f"{one.id} stays {one.status}" for one in found])
+    return Output({"proposals": found}, [f"{proposal.id} stays {proposal.status}" for proposal in found])
 
 
 def _decide(memory: Memory, ids: tuple[str, ...], origin: str, accepted: bool) -> Output:
-    chosen = [memory.upkeep.proposal(one) for one in dict.fromkeys(ids)]
+    chosen = [memory.upkeep.proposal(fromkey) for fromkey in dict.fromkeys(ids)]
     if bool(ids) == bool(origin):
         raise InvalidValue("which proposals are meant?", "name their ids, or --origin: ncm review")
-    chosen += [one for one in memory.upkeep.review() if origin and one.origin == origin]
-    chosen.sort(key=lambda one: one.kind != "demotion")
-    decided = [memory.upkeep.decide(one.id, accepted) for one in chosen]
-    return Output({"proposals": decided}, [f"{one.status} {one.id} ({one.kind})" for one in decided])
+    chosen += [proposal for proposal in memory.upkeep.review() if origin and proposal.origin == origin]
+    chosen.sort(key=lambda proposal: proposal.kind != "demotion")
+    decided = [memory.upkeep.decide(proposal.id, accepted) for proposal in chosen]
+    return Output(
+        {"proposals": decided}, [f"{proposal.status} {proposal.id} ({proposal.kind})" for proposal in decided]
+    )
 
 
-def _proposal_lines(one: Proposal) -> str:
-    about = {"why": one.why, "from": one.source, "said by": one.origin, "if accepted": one.effect}
+def _proposal_lines(proposal: Proposal) -> str:
+    about = {
+        "why": proposal.why,
+        "from": proposal.source,
+        "said by": proposal.origin,
+        "if accepted": proposal.effect,
+    }
     told = "".join(f"\n  {name}: {visible_line(value)}" for name, value in about.items() if value)
-    diff = "\n".join(f"    {line}" for line in one.diff.split("\n"))
-    return f"{one.id}  {one.kind}{told}\n{diff}"
+    diff = "\n".join(f"    {line}" for line in proposal.diff.split("\n"))
+    return f"{proposal.id}  {proposal.kind}{told}\n{diff}"
 
 
 def _ask(memory: Memory, found: list[Proposal]) -> None:
-    """Ask about each proposal; those that are not decided stay open."""
-    for number, one in enumerate(found, 1):
-        click.echo(visible(f"\n[{number}/{len(found)}] {_proposal_lines(one)}"))
+    """Ask about each proposal; undecided ones stay open."""
+    for number, proposal in enumerate(found, 1):
+        click.echo(visible(f"\n[{number}/{len(found)}] {_proposal_lines(proposal)}"))
         choices = click.Choice(["a", "e", "r", "s", "q"])
         answer = click.prompt("accept, edit, reject, skip, quit", type=choices, default="s")
         if answer == "q":
             return
         if answer == "s":
             continue
-        own = visible_line(str(one.payload.get("text", "")))
+        own = visible_line(str(proposal.payload.get("text", "")))
         text = click.prompt("text", default=own) if answer == "e" else ""
         try:
-            decided = memory.upkeep.decide(one.id, answer != "r", text)
+            decided = memory.upkeep.decide(proposal.id, answer != "r", text)
             click.echo(decided.status)
         except NanoClawError as error:
             click.echo(visible(f"{error.message}\n  {error.hint}"), err=True)

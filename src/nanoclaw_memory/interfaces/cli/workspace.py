@@ -29,7 +29,7 @@ from nanoclaw_memory.text import nearest_names, plural
 from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Mirrored, Policy, Project
 
 _PLUGINS = ("policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors")
-# What the design recommends for each use; what is not named keeps its default.
+# The recommended plugins for each use; what is not named keeps its default.
 PROFILES: dict[str, dict[str, str]] = {
     "personal": {"plugins.allow": json.dumps(_PLUGINS)},
     "project": {"plugins.allow": json.dumps(_PLUGINS[:-1])},
@@ -85,7 +85,7 @@ def _ask_who(memory: Memory) -> None:
 
 
 def _zone(typed: str) -> str:
-    """A time zone by its name or its city, asked again when there is none."""
+    """Return a time zone for its name or its city; ask again when there is none."""
     from nanoclaw_memory.clock import zone_named
 
     try:
@@ -98,7 +98,9 @@ def _ask_for_clients() -> list[str]:
     """Ask which clients of this machine to connect."""
     from nanoclaw_memory.interfaces.install.survey import survey
 
-    found = [one.name for one in survey() if one.here and one.installed == "no" and not one.plugin]
+    found = [
+        client.name for client in survey() if client.here and client.installed == "no" and not client.plugin
+    ]
     click.echo(
         f"Clients found here: {', '.join(found)}" if found else "No client that we know was found here."
     )
@@ -209,11 +211,11 @@ def mirror(caller: Caller, folder: Path, once: bool) -> None:
     """
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    reported: set[str] = set()  # what is wrong is wrong every time
+    reported: set[str] = set()  # a problem is reported only once
     with caller.memory() as memory:
         try:
             for done in memory.workspace.mirror(folder, None if once else stop.wait):
-                notes = [f"left out: {one}" for one in done.problems if one not in reported]
+                notes = [f"left out: {problem}" for problem in done.problems if problem not in reported]
                 if once or done.changed or notes:
                     caller.show(Output(done, _mirrored(done) if once or done.changed else "", notes=notes))
                 reported.update(done.problems)
@@ -265,10 +267,10 @@ def _projects(memory: Memory) -> Output:
     return Output({"projects": found}, map(_project_line, found), "No projects yet: ncm project new SLUG")
 
 
-def _project_line(one: Project) -> str:
-    page = f"{one.title} ({plural(one.chars, 'character')})" if one.path else "no file yet"
-    said = f", {plural(one.exchanges, 'exchange')}, last {one.last[:10]}" if one.exchanges else ""
-    return f"{one.slug:<24} {one.path or '-':<40} {page}{said}"
+def _project_line(project: Project) -> str:
+    page = f"{project.title} ({plural(project.chars, 'character')})" if project.path else "no file yet"
+    said = f", {plural(project.exchanges, 'exchange')}, last {project.last[:10]}" if project.exchanges else ""
+    return f"{project.slug:<24} {project.path or '-':<40} {page}{said}"
 
 
 @project.command("new", new=True)
@@ -335,7 +337,7 @@ def close_phase(memory: Memory, slug: str, since: str) -> Output:
     ncm project close payment-api --since 2026-02-01
     """
     made = memory.workspace.close_phase(slug, since)
-    lines = [f"{one.id}  {one.payload['section']}: {one.payload['text']}" for one in made]
+    lines = [f"{proposal.id}  {proposal.payload['section']}: {proposal.payload['text']}" for proposal in made]
     return Output(
         {"proposals": made}, lines, "Nothing new to propose.", noted(["decide: ncm review"] if made else [])
     )
@@ -356,8 +358,8 @@ def list_agents(memory: Memory) -> Output:
     return listing("agents", memory.workspace.agents(), _agent_line, "No agents yet: ncm agents add NAME")
 
 
-def _agent_line(one: Agent) -> str:
-    return f"{one.name:<16} {one.role:<24} {one.group:<16} {', '.join(one.projects) or '-'}"
+def _agent_line(agent: Agent) -> str:
+    return f"{agent.name:<16} {agent.role:<24} {agent.group:<16} {', '.join(agent.projects) or '-'}"
 
 
 @agents.command("add")
@@ -542,11 +544,17 @@ def diff_checkpoint(memory: Memory, name: str) -> Output:
     ncm checkpoint diff before-migration
     """
     changes = memory.workspace.compare_checkpoint(name)
-    shown = [f"{MARKS[one.kind]} {one.path}" + (f"\n{one.diff}" if one.diff else "") for one in changes]
+    shown = [
+        f"{MARKS[change.kind]} {change.path}" + (f"\n{change.diff}" if change.diff else "")
+        for change in changes
+    ]
     return Output({"changes": changes}, "\n".join(shown), f"Nothing has changed since {name}.")
 
 
-def _checkpoint_line(one: Checkpoint, shown: Callable[[str], str]) -> str:
-    what = f"{plural(one.files, 'file')}, {plural(len(one.databases), 'database')}, {one.bytes:,} bytes"
-    damaged = f"  (damaged: {', '.join(one.damaged)})" if one.damaged else ""
-    return f"{one.name:<28} {shown(one.created_at)}  {what}{damaged}  {one.reason}".rstrip()
+def _checkpoint_line(checkpoint: Checkpoint, shown: Callable[[str], str]) -> str:
+    files, databases = plural(checkpoint.files, "file"), plural(len(checkpoint.databases), "database")
+    what = f"{files}, {databases}, {checkpoint.bytes:,} bytes"
+    damaged = f"  (damaged: {', '.join(checkpoint.damaged)})" if checkpoint.damaged else ""
+    return (
+        f"{checkpoint.name:<28} {shown(checkpoint.created_at)}  {what}{damaged}  {checkpoint.reason}".rstrip()
+    )

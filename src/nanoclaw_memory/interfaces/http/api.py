@@ -44,14 +44,14 @@ SCOPE_ARGUMENTS = ("group", "session", "shared", "project")
 
 
 def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
-    """Starlette's routes for every operation, and for the document that describes them."""
+    """Return Starlette's routes for every operation, and for the document that describes them."""
     document = openapi.document(operations, PREFIX)
 
     async def describe(request: Request) -> Response:
         return JSONResponse(document)
 
     made = [Route(f"{PREFIX}/openapi.json", describe, methods=["GET"], name="openapi")]
-    # Plain paths before those with names in them: /entries/render is no entry.
+    # Literal paths before those with parameters: /entries/render is no entry.
     for operation in sorted(operations, key=lambda one: len(one.in_path)):
         handler = _handler(pool, operation)
         made.append(Route(PREFIX + operation.path, handler, methods=[operation.method]))
@@ -59,7 +59,7 @@ def routes(pool: MemoryPool, operations: Sequence[Operation]) -> list[Route]:
 
 
 def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: str = "") -> Scope:
-    """Who asks: what the query or the X-NanoClaw-* headers name, within what the token is bound to."""
+    """Return the scope that the query or the X-NanoClaw-* headers name, within the limits of the token."""
     known = {f"x-nanoclaw-{name}" for name in (*SCOPE_ARGUMENTS, "tools")}
     if odd := [name for name in headers if name.startswith("x-nanoclaw") and name not in known]:
         raise InvalidValue(f"{odd[0][:40]} is no header of ours", f"one of: {', '.join(sorted(known))}")
@@ -70,7 +70,7 @@ def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: s
     for name, values in given.items():
         if len(values) > 1:
             raise InvalidValue(f"{name} is given twice, and differently", "give it in the query or a header")
-    if given["group"] == {""}:  # a variable that was not set must not mean the main group
+    if given["group"] == {""}:  # an unset variable must not mean the main group
         raise InvalidValue("group is empty", "name a group, or leave it out for the token's own")
     group, given_session, project = (values.pop() if values else "" for values in given.values())
     if token.group and group not in ("", token.group):
@@ -79,21 +79,21 @@ def scope_of(query: QueryParams, headers: Headers, token: AgentToken, session: s
         )
     if token.shared and shared & {"0", "false"}:
         raise PathRefused("this token is bound to the shared scope", "leave shared out, or give true")
-    # Where it is given twice, the stricter counts.
+    # If both name it, the stricter counts.
     private = not token.shared and not shared & {"1", "true"}
     named = given_session or session
     return Scope(group or token.group or MAIN_GROUP, named, private, token.origin, project, token.id)
 
 
 def failure(error: NanoClawError) -> JSONResponse:
-    """An error of ours as JSON with the status that fits."""
+    """Return an error of ours as JSON with the matching status."""
     status = status_of(error)
     headers = {"retry-after": str(RETRY_SECONDS)} if status == 503 else None
     return error_response(status, type(error).__name__, error.message, error.hint, headers)
 
 
 def status_of(error: NanoClawError) -> int:
-    """400 wrong, 403 not for this scope, 404 not there, 409 changed since, 503 busy, 500 our failure."""
+    """Return 400 invalid, 403 not for this scope, 404 not found, 409 changed since, 503 busy, 500 our failure."""
     if isinstance(error, NotFound):
         return 404
     if isinstance(error, PathRefused):
@@ -115,7 +115,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
                 )
                 raise PathRefused(told, "ask the owner to do it")
             scope = scope_of(request.query_params, request.headers, token)
-            given = await _given(request, operation)
+            given = await _request_arguments(request, operation)
             arguments = operation.check(given)
 
             def work(memory: Memory) -> Response:
@@ -138,7 +138,7 @@ def _handler(pool: MemoryPool, operation: Operation) -> Any:
 
 
 def answer(operation: Operation, memory: Memory, arguments: Mapping[str, Any]) -> Response:
-    """What an operation returns, or why it does not, as JSON."""
+    """Return the result of an operation, or its error, as JSON."""
     try:
         return SafeJSON({"ok": True, **operation.run(memory, arguments)})
     except NanoClawError as error:
@@ -152,8 +152,8 @@ def _response(answered: ReaderAnswer) -> Response:
     return Response(answered.body, answered.status, media_type=SafeJSON.media_type)
 
 
-async def _given(request: Request, operation: Operation) -> dict[str, Any]:
-    """The arguments in the path, and in the query of a GET or the JSON body of the others."""
+async def _request_arguments(request: Request, operation: Operation) -> dict[str, Any]:
+    """Return the arguments in the path, and in the query of a GET or the JSON body of the others."""
     given: dict[str, Any] = {}
     if operation.method in ("GET", "DELETE"):
         for name in request.query_params:

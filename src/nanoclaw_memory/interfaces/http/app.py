@@ -46,7 +46,7 @@ def application(
     port: int,
     names: Collection[str] = (),
 ) -> ASGIApp:
-    """Everything that is served over HTTP; `names` are those by which agents on other machines reach it."""
+    """Return everything that is served over HTTP; `names` are those by which agents on other machines reach it."""
     agents = {tools: _agent_app(server) for tools, server in servers.items()}
     page = Page(pool, port)
     metrics = Metrics(pool)
@@ -80,7 +80,7 @@ def _agent_app(server: MCPServer) -> ASGIApp:
 
 
 class _HookRoute:
-    """Answers hooks of agents on other machines, which have no socket of this home."""
+    """Answer hooks of agents on other machines, which have no socket of this home."""
 
     def __init__(self, pool: MemoryPool) -> None:
         self._pool = pool
@@ -101,7 +101,7 @@ class _HookRoute:
 
 
 class _McpApp:
-    """Chooses the set of tools and the scope of a request to /mcp."""
+    """Choose the set of tools and the scope of a request to /mcp."""
 
     def __init__(self, agents: Mapping[str, ASGIApp]) -> None:
         self._agents = agents
@@ -114,11 +114,11 @@ class _McpApp:
                 raise InvalidValue(f"there is no set of tools {tools[:40]!r}", "give core or all")
             if unknown := set(query) - {"tools", *SCOPE_ARGUMENTS}:
                 raise InvalidValue(f"{unknown.pop()[:40]}: is no argument", "see docs/mcp.md")
-            # Sessions have limits; a client that names none shares one with others of its token for a day.
+            # Limits apply per session; a client without one shares a session per day with others of its token.
             token: AgentToken = scope[HOLDER]
             today = f"mcp-{token.id or 'http'}-{datetime.now():%Y-%m-%d}"
             asking = scope_of(query, headers, token, today)
-            if asking.origin == "owner":  # what comes from an agent is an agent's, whoever gave it the token
+            if asking.origin == "owner":  # what comes through MCP is an agent's, whoever supplied the token
                 asking = replace(asking, origin="agent", client="http")
         except NanoClawError as error:
             await failure(error)(scope, receive, send)

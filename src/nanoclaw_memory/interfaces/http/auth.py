@@ -1,4 +1,4 @@
-"""Who may ask: loopback names only, no foreign pages, a bearer token of the owner or an agent, small bodies."""
+"""Authentication: loopback names only, no foreign pages, a bearer token of the owner or an agent, small bodies."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ BODY_SECONDS = 30
 OPEN_PATHS = frozenset({"/healthz"})
 METRICS = "/metrics"
 OWNER = AgentToken(id="", group="", shared=False, origin="owner")  # the token in the home's file `token`
-HOLDER = "nanoclaw.holder"  # the key of an ASGI scope under which the guard leaves whose token was given
+HOLDER = "nanoclaw.holder"  # the key of an ASGI scope under which the guard stores the token's owner
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 def is_api(path: str) -> bool:
-    """Whether a path is for programs; every other one is the page's."""
+    """Return whether a path is for programs; all others belong to the page."""
     return path in OPEN_PATHS or path in ("/mcp", METRICS) or path.startswith(("/api/", "/mcp/"))
 
 
 def token_of(home: Path) -> str:
-    """The home's token, made on first use; nobody else on the machine may read it."""
+    """Return the home's token, created on first use; nobody else on the machine may read it."""
     path = home / "token"
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -59,14 +59,14 @@ def token_of(home: Path) -> str:
 
 
 class Guard:
-    """Refuses foreign hosts and pages, wrong tokens and large bodies; passes the rest on with its body read."""
+    """Refuse foreign hosts and pages, wrong tokens and large bodies; pass the rest on with its body read."""
 
     def __init__(
         self, app: ASGIApp, pool: MemoryPool, token: str, port: int, page: Page, names: Collection[str] = ()
     ) -> None:
         self.app = app
         self._pool = pool
-        self._names = {name.lower().encode() for name in names}  # by which other machines reach it
+        self._names = {name.lower().encode() for name in names}  # under which other machines reach it
         self._page = page
         self._home = pool.home
         self._token = token.encode()
@@ -81,7 +81,7 @@ class Guard:
             return
         headers: dict[bytes, bytes] = dict(scope["headers"])
         once = sum(name == b"authorization" for name, _ in scope["headers"]) < 2
-        holder = self._holder(headers) if once else None  # of two tokens nobody knows which is meant
+        holder = self._holder(headers) if once else None  # with two tokens it is unknown which is meant
         refusal = self._refused(scope, headers, holder)
         has_body = b"content-length" in headers or b"transfer-encoding" in headers
         unread = refusal is not None or scope["path"] in OPEN_PATHS or not has_body
@@ -98,7 +98,7 @@ class Guard:
             await self.app({**scope, HOLDER: holder}, _replayed(body or b"", receive), send)
 
     def _holder(self, headers: dict[bytes, bytes]) -> AgentToken | None:
-        """Whose token was given: OWNER, an agent's, or None for none that is valid."""
+        """Return the owner of the token: OWNER, an agent's, or None for an invalid one."""
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() != b"bearer":
             return None
@@ -128,7 +128,7 @@ class Guard:
     def _refused_elsewhere(
         self, path: str, headers: dict[bytes, bytes], holder: AgentToken | None
     ) -> Response | None:
-        """Other machines get what agents may do: no page, nothing for the owner's token, no browsers."""
+        """Restrict other machines to what agents may do: no page, nothing for the owner's token, no browsers."""
         if b"origin" in headers or not is_api(path):
             return _refusal(403, "ForeignOrigin", "the page is for this machine alone")
         if path in OPEN_PATHS:
@@ -142,12 +142,12 @@ class Guard:
 
 
 def _name(host: bytes) -> bytes:
-    """A Host header without its port."""
+    """Return a Host header without its port."""
     return host.lower() if host.endswith(b"]") else host.lower().rpartition(b":")[0] or host.lower()
 
 
 async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:
-    """The whole body; None when it is too large."""
+    """Return the whole body; None when it is too large."""
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > MAX_BODY:
         return None
@@ -165,7 +165,7 @@ async def _body(receive: Receive, headers: dict[bytes, bytes]) -> bytes | None:
 
 
 async def _discard(receive: Receive) -> None:
-    """Read on in a body that is too large: a client that is still sending would not read the refusal."""
+    """Read the rest of a body that is too large: a client that is still sending would not read the refusal."""
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS / 6):
@@ -188,7 +188,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 class SafeJSON(JSONResponse):
-    """JSON that shows no hidden character raw, for those who look at it at a terminal."""
+    """JSON without raw hidden characters, for readers at a terminal."""
 
     def render(self, content: Any) -> bytes:
         return json_text(content, (",", ":")).encode()
@@ -197,7 +197,7 @@ class SafeJSON(JSONResponse):
 def error_response(
     status: int, kind: str, message: str, hint: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """An error as every client gets it."""
+    """Return an error in the form that every client gets."""
     error = {"type": kind, "message": message, "hint": hint}
     return SafeJSON({"ok": False, "error": error}, status, headers)
 

@@ -37,7 +37,7 @@ class BackgroundWork:
         self._stop.set()
 
     def join(self, seconds: float) -> None:
-        """Wait for the running work up to a limit: what is cut off is done again next time."""
+        """Wait for the running work up to a limit: what is cut off is repeated next time."""
         until = time.monotonic() + seconds
         for thread in (self._rounds, *self._watchers.values()):
             thread.join(max(0.0, until - time.monotonic()))

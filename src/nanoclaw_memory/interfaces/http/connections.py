@@ -1,4 +1,4 @@
-"""HTTP connections that cannot hold the server: a time limit for clients that wait, and room for new ones."""
+"""HTTP connections that cannot block the server: a time limit for slow clients, and room for new ones."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being read or answered."""
-        # Before the first request there is none, whatever its type says.
+        """Return whether a request is being read or answered."""
+        # Before the first request there is none, despite its type.
         return self.cycle is not None and not self.cycle.response_complete  # type: ignore[redundant-expr]
 
     def check(self, now: float) -> None:
@@ -50,14 +50,22 @@ class HttpConnection(H11Protocol):
             self.transport.abort()
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest, of this peer if it has more than its half."""
+        """Close the connection that has waited longest, of this peer if it has more than half."""
         most = self.limit_concurrency or MAX_CONNECTIONS
-        others = [one for one in self.connections if isinstance(one, HttpConnection) and one is not self]
-        own = [one for one in others if one.client and self.client and one.client[0] == self.client[0]]
+        others = [
+            http_connection
+            for http_connection in self.connections
+            if isinstance(http_connection, HttpConnection) and http_connection is not self
+        ]
+        own = [
+            http_connection
+            for http_connection in others
+            if http_connection.client and self.client and http_connection.client[0] == self.client[0]
+        ]
         crowd = own if len(own) >= most // 2 else others if len(others) >= most - 1 else []
-        waiting = [one for one in crowd if not one.is_busy]
+        waiting = [http_connection for http_connection in crowd if not http_connection.is_busy]
         if waiting:
-            oldest = min(waiting, key=lambda one: one._moved_at)
+            oldest = min(waiting, key=lambda http_connection: http_connection._moved_at)
             self.connections.discard(oldest)  # it is lost only later, and many may be accepted at once
             oldest.transport.abort()
         elif crowd:
@@ -100,7 +108,7 @@ class WebServer(uvicorn.Server):
 
 
 def raise_file_limit(most: int) -> int:
-    """Allow as many open files as the machine does: each connection is one. Returns how many."""
+    """Raise the limit of open files as far as the machine allows, one per connection; return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most if hard == resource.RLIM_INFINITY else min(hard, most)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -109,5 +117,5 @@ def raise_file_limit(most: int) -> int:
 
 
 def connection_limit(files: int) -> int:
-    """How many connections may be open at a time: databases need most of the files."""
+    """Return how many connections may be open at a time: databases need most of the files."""
     return min(MAX_CONNECTIONS, files // 4)

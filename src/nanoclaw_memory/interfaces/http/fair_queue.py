@@ -1,4 +1,4 @@
-"""Work that waits for a thread: every client's turn comes round, and a flood is refused before it reaches others."""
+"""A fair queue of work: clients take turns, and a flood is refused before it affects others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import msgspec
 from nanoclaw_memory.errors import ServerBusy
 
 MAX_WAITING = 256
-LATER = object()  # what work returns that leaves its future to somebody else
+LATER = object()  # returned by work that leaves its future to somebody else
 
 
 class QueuedWork(msgspec.Struct, frozen=True, eq=False):
-    """Work, what becomes of it, and when a question came in (None for work that may write)."""
+    """Work with its future, and when its question arrived (None for work that may write)."""
 
     work: Callable[[], Any]
     future: Future[Any]
@@ -37,7 +37,7 @@ class QueuedWork(msgspec.Struct, frozen=True, eq=False):
 
 
 class FairQueue:
-    """Jobs by client; iterating takes the next client's oldest, and ends when the queue is closed and empty."""
+    """Jobs by client; iteration yields the next client's oldest, and ends when the queue is closed and empty."""
 
     def __init__(self, most: int = MAX_WAITING) -> None:
         self._most = most
@@ -45,14 +45,14 @@ class FairQueue:
         self._size = 0
         self._closed = False
         self._changed = threading.Condition()
-        self.idle = 0  # threads that wait for a job, less those that one is there for
+        self.idle = 0  # threads that wait for a job, minus those that will be woken
 
     def put(self, client: Hashable, job: QueuedWork) -> None:
-        """Queue a job; where there is no room left, the client with most jobs loses its newest."""
+        """Queue a job; if the queue is full, the client with most jobs loses its newest."""
         refused = None
         with self._changed:
             if self._size >= self._most:
-                greedy = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
+                greedy = max(self._waiting, key=lambda hashable: len(self._waiting[hashable]), default=client)
                 if len(self._waiting.get(greedy, ())) <= len(self._waiting.get(client, ())) + 1:
                     raise _busy()
                 refused = self._waiting[greedy].pop()
@@ -66,7 +66,7 @@ class FairQueue:
             refused.future.set_exception(_busy())
 
     def close(self) -> None:
-        """Take no more; what is queued is still done."""
+        """Accept no more work; queued work is still done."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

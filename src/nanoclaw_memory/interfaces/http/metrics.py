@@ -29,7 +29,7 @@ _PLACES = re.compile(r"/api/v1/(\w+)|/(mcp|healthz|metrics)")  # bounded: ids an
 
 
 class Metrics:
-    """What one server has answered since it was started, and what waits in its home."""
+    """What one server has answered since its start, and what is spooled in its home."""
 
     def __init__(self, pool: MemoryPool) -> None:
         self._pool = pool
@@ -40,7 +40,7 @@ class Metrics:
         self._started = time.time()
 
     def counted(self, app: ASGIApp) -> ASGIApp:
-        """An application whose requests are counted, refused ones too."""
+        """Return an application whose requests are counted, including refused ones."""
 
         async def call(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -70,7 +70,7 @@ class Metrics:
                     self._buckets[place, bucket] += 1
 
     async def page(self, request: Request) -> Response:
-        """The metrics; they tell of all groups, so they are the owner's."""
+        """Return the metrics; they cover all groups, so only the owner may read them."""
         if request.scope[HOLDER] is not OWNER:
             return error_response(
                 403, "PathRefused", "the metrics are for the owner: an agent's token may not read them", ""
@@ -97,7 +97,7 @@ class Metrics:
         yield _line("start_time_seconds", {}, round(self._started, 3))
 
     def _of_home(self) -> Iterable[str]:
-        """The spool and the jobs of every group."""
+        """Yield the spool and the jobs of every group."""
         spools, jobs = [], []
         with self._pool.open(MemoryScope()) as memory:
             groups = memory.home.groups()

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the operations."""
+"""The OpenAPI document, generated from the operations."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _SCOPE = {
 
 
 def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:
-    """Every operation with its arguments and results."""
-    types = [type for one in operations for type in (one.arguments, _result_type(one))]
+    """Return every operation with its arguments and results."""
+    types = [type for operation in operations for type in (operation.arguments, _result_type(operation))]
     found, schemas = msgspec.json.schema_components(
         types, schema_hook=_schema, ref_template="#/components/schemas/{name}"
     )
     paths: dict[str, dict[str, Any]] = {}
-    for one, result in zip(operations, found[1::2], strict=True):
-        own = paths.setdefault(prefix + one.path, {})
-        own[one.method.lower()] = _described(one, schemas.pop(one.name), result)
+    for operation, result in zip(operations, found[1::2], strict=True):
+        own = paths.setdefault(prefix + operation.path, {})
+        own[operation.method.lower()] = _described(operation, schemas.pop(operation.name), result)
     return {
         "openapi": "3.1.0",
         "info": {"title": "NanoClaw Memory", "version": __version__},
@@ -55,7 +55,7 @@ def document(operations: Sequence[Operation], prefix: str) -> dict[str, Any]:
 
 
 def _result_type(operation: Operation) -> Any:
-    """The type of the result; any object where it is shaped, or is a union that has no schema."""
+    """Return the type of the result; any object if it is reshaped, or is a union without a schema."""
     found = operation.hints["return"]
     try:
         msgspec.inspect.type_info(found)

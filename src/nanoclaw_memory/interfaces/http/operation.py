@@ -1,4 +1,4 @@
-"""One operation of the JSON API: its arguments and result are derived from the method that it calls."""
+"""An operation of the JSON API: its arguments and result are derived from the method that it calls."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _WHERE = {part.__name__: where for part, where in PARTS.items()}
 
 
 class Operation(msgspec.Struct, frozen=True, dict=True):
-    """One method of one path, and the method of Memory or of a part that it calls.
+    """A method and path, and the method of Memory or of a part that it calls.
 
     Arguments are the method's own, without callbacks: `{id}` in the path is its first one, `renamed` have another
-    name here, `fixed` are passed always, `omitted` never. The result is merged into the JSON answer, or put
-    under `key`, or is what `shape` makes of it and the arguments. A list that is `paged` has at most `most` items.
+    name here, `fixed` are always passed, `omitted` never. The result is merged into the JSON answer, or put under
+    `key`, or converted by `shape` together with the arguments. A list that is `paged` has at most `most` items.
     """
 
     method: str
@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def where(self) -> str:
-        """The part of Memory that has the method; empty for Memory itself, and for a function of our own."""
+        """Return the part of Memory that has the method; empty for Memory itself, and for a function of our own."""
         return _WHERE.get(self.call.__qualname__.partition(".")[0], "")
 
     @property
@@ -58,41 +58,43 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def hints(self) -> dict[str, Any]:
-        # A hook does without the arguments' types: the modules of methods do not import them.
+        # A hook needs no types of arguments: the modules of the methods do not import them.
         return get_type_hints(self.call, localns=vars(arguments), include_extras=True)
 
     @cached_property
     def names(self) -> dict[str, inspect.Parameter]:
-        """The method's parameters that come over the wire, by their names there."""
+        """Return the method's parameters in a request, by their names there."""
         parameters = list(inspect.signature(self.call).parameters.values())[1:]
         renamed = dict(self.renamed)
         if "id" in self.in_path:
             renamed[parameters[0].name] = "id"
         hidden = {*self.omitted, *self.fixed, *(("limit",) if self.paged else ())}
         return {
-            renamed.get(one.name, one.name): one
-            for one in parameters
-            if one.name not in hidden and not _is_callback(self.hints[one.name])
+            renamed.get(parameter.name, parameter.name): parameter
+            for parameter in parameters
+            if parameter.name not in hidden and not _is_callback(self.hints[parameter.name])
         }
 
     @cached_property
     def arguments(self) -> type[msgspec.Struct]:
-        """A Struct of the arguments that come over the wire."""
+        """Return a Struct of the arguments in a request."""
         fields: list[Any] = []
-        for name, one in self.names.items():
-            default = () if one.default is inspect.Parameter.empty else (one.default,)
-            fields.append((name, self.hints[one.name], *default))
+        for name, parameter in self.names.items():
+            default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
+            fields.append((name, self.hints[parameter.name], *default))
         if self.paged:
             fields += [("limit", Limit, PAGE), ("offset", Offset, 0)]
         return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
 
     @cached_property
     def lists(self) -> frozenset[str]:
-        """The arguments that may occur several times in a query."""
-        return frozenset(name for name, one in self.names.items() if _has_list(self.hints[one.name]))
+        """Return the arguments that may occur several times in a query."""
+        return frozenset(
+            name for name, parameter in self.names.items() if _has_list(self.hints[parameter.name])
+        )
 
     def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments with their types, or an error that names the wrong one; null means not given."""
+        """Return the arguments with their types, or raise an error that names the wrong one; null means omitted."""
         present = {name: value for name, value in given.items() if value is not None}
         try:
             checked = msgspec.convert(present, self.arguments, strict=False, dec_hook=_decode)
@@ -102,7 +104,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
         return {name: _aware(getattr(checked, name)) for name in present}
 
     def run(self, memory: Memory, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON result of the call with checked arguments."""
+        """Return the JSON result of the call with checked arguments."""
         given = {self.names[name].name: value for name, value in arguments.items() if name in self.names}
         if self.paged and "limit" in self.hints:
             given["limit"] = self.most
@@ -116,7 +118,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
 
 
 def plain(result: Any) -> Any:
-    """Structs, and what contains them, as JSON values."""
+    """Return structs, and what contains them, as JSON values."""
     return msgspec.to_builtins(result, enc_hook=str, str_keys=True)
 
 
@@ -140,7 +142,7 @@ def _decode(kind: type, value: Any) -> Any:
 
 
 def _aware(value: Any) -> Any:
-    """A moment without a zone is UTC, as everywhere in memory."""
+    """Return a moment with a zone; without one it is UTC, as everywhere in memory."""
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
@@ -155,7 +157,7 @@ _PLAINER = (
 
 
 def _problem(message: str) -> str:
-    """A validator's message in plainer words, with the argument first."""
+    """Return a validator's message in plainer words, with the argument first."""
     for pattern, words in _PLAINER:
         message = re.sub(pattern, words, message)
     if found := re.fullmatch(r"(.*) - at `\$\.?(.*)`", message, re.DOTALL):

@@ -30,7 +30,7 @@ from nanoclaw_memory.types.arguments import Query
 _get, _post, _put, _delete = (partial(Operation, method) for method in ("GET", "POST", "PUT", "DELETE"))
 
 
-# ---- what differs on the wire ----
+# ---- operations that differ from their methods ----
 
 
 def _graph_search(
@@ -40,7 +40,7 @@ def _graph_search(
     as_of: str | None = None,
     reinforce: bool = False,
 ) -> GraphAnswer:
-    """Facts and relations that answer a question; with `reinforce` they are warmed as an agent's are."""
+    """Return facts and relations that answer a question; `reinforce` warms them, as for an agent."""
     answer = memory.graph.search(query, top_k, as_of)
     if reinforce:
         memory.graph.reinforce(answer.hits)
@@ -48,12 +48,12 @@ def _graph_search(
 
 
 def _log(memory: Memory, day: date | None = None) -> list[LogLine]:
-    """The entries of one day's log; today's without a day."""
+    """Return the entries of one day's log, by default today's."""
     return memory.log(day)[1]
 
 
 def _groups(memory: Memory) -> list[dict[str, Any]]:
-    """The chats that have an agent of their own."""
+    """Return the chats that have an agent of their own."""
     return [{"chat": chat, "group": group} for chat, group in memory.host.state.groups.items()]
 
 
@@ -69,7 +69,9 @@ def _forget(
     checkpoints: bool = False,
     keep_out: bool = False,
 ) -> Forgotten:
-    """Remove something for good, from Markdown pages too unless `keep_pages`; `yes` agrees to what `dry_run` shows."""
+    """Remove something permanently, from Markdown pages too unless `keep_pages`; `yes` agrees to what `dry_run`
+    shows.
+    """
     if not dry_run and not yes:
         raise Refused("forgetting cannot be undone; nothing was removed", "look with dry_run, agree with yes")
     return memory.forget(
@@ -88,7 +90,7 @@ def _with_text(turn: Any, given: Mapping[str, Any]) -> Any:
     return {**plain(turn), "text": turn.text}
 
 
-# What an agent's token buys: what the MCP tools do, and what its program does around a model call.
+# What an agent's token allows: the MCP tools' operations, and those of its program around a model call.
 AGENT_OPERATIONS = frozenset(
     """search recall shared_recall lines boot brief index_status log write projects project project_note runbooks
     runbook policies policy_check entries entry store delete reinforce graph_search graph_query graph_ingest

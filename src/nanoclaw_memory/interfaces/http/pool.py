@@ -1,4 +1,4 @@
-"""Memories kept open between requests, each used by one thread at a time; MCP tools for many scopes at once."""
+"""A pool of open memories, each used by one thread at a time; MCP tools for many scopes at once."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ READING = frozenset({"search", "recall", "get", "log", "brief", "graph.search", 
 
 
 class _Open(msgspec.Struct):
-    """What one thread has open: a memory, and as sessions see it."""
+    """What one thread has open: a memory, and its views for sessions."""
 
     base: Memory
     sessions: OrderedDict[Hashable, Memory] = msgspec.field(default_factory=OrderedDict)
 
 
 class MemoryWorker:
-    """A group's memory for one privacy, origin and role of the database: a few threads, each with a memory of its own.
+    """A group's memory for one privacy, origin and database role: a few threads, each with a memory of its own.
 
-    What a thread has open, all sessions share that it serves; nobody waits for a slow question of another.
+    All sessions that a thread serves share what it has open; nobody waits for a slow question of another.
     """
 
     def __init__(self, open_base: Callable[[], Memory], is_warm: Callable[[], bool], threads: int) -> None:
@@ -70,7 +70,7 @@ class MemoryWorker:
             self._threads[-1].start()
 
     def session(self, scope: Scope) -> Memory:
-        """The memory of a scope's session in its project; only for work in a thread of the worker's."""
+        """Return the memory of a scope's session in its project; only for work in a thread of the worker's."""
         key = (scope.session_id, scope.project, scope.client)
         own: _Open = getattr(self._local, "own", None) or _Open(self._open_base())
         self._local.own = own
@@ -84,12 +84,12 @@ class MemoryWorker:
         return memory
 
     def opened(self, scope: Scope) -> nullcontext[Memory]:
-        """The same for whoever opens a memory to close it: this one stays open."""
+        """Return the same as a context that does not close it."""
         return nullcontext(self.session(scope))
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a thread."""
+        """Return how many jobs wait for a thread."""
         return max(0, -self._jobs.idle)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class MemoryWorker:
 
 
 class MemoryPool:
-    """The workers of one home; the least recently used ones are closed. Fewer `files` to open: fewer of them."""
+    """The workers of one home; the least recently used ones are closed. With fewer `files` to open there are fewer."""
 
     def __init__(self, home: Path, files: int = MAX_FILES, readers: int | None = None) -> None:
         self.home = home
@@ -127,7 +127,7 @@ class MemoryPool:
         self._warm = False
 
     async def run(self, scope: Scope, work: Callable[[Memory], T], asked_at: float | None = None) -> T:
-        """The result of work on a scope's memory, for the event loop."""
+        """Return the result of work on a scope's memory, for the event loop."""
         return await asyncio.wrap_future(self.submit(scope, work, asked_at=asked_at))
 
     def submit(
@@ -137,9 +137,9 @@ class MemoryPool:
         directory: Path | None = None,
         asked_at: float | None = None,
     ) -> Future[T]:
-        """Queue work on the memory of a scope's session; ServerBusy if too much of its client's is waiting.
+        """Queue work on the memory of a scope's session; raise ServerBusy if too much of its client's is waiting.
 
-        `asked_at` is for a question, which changes nothing that it looks at: when it came in.
+        `asked_at` is when a read-only question arrived.
         """
         return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, asked_at)
 
@@ -193,19 +193,19 @@ class MemoryPool:
         return future
 
     def run_exclusive(self, scope: Scope, work: Callable[[Memory], T]) -> T:
-        """The result of long work, on a memory of its own so that no request waits for it."""
+        """Return the result of long work, on a separate memory so that no request waits for it."""
         with self.open(scope) as memory:
             return work(memory)
 
     def open(self, scope: Scope, directory: Path | None = None) -> Memory:
-        """A memory of the caller's own that shares the embedding model."""
+        """Return a separate memory that shares the embedding model; the caller closes it."""
         memory = Memory.open(self.home, scope, directory=directory)
         if token := self.logins.get(scope.client):
             memory.group.resources.login = Login(role_of(scope.client), token, shared=not scope.private)
         memory.group.resources.listing.watch()
         if self._embedder is not None:
             memory.group.resources.embedder = self._embedder
-        with suppress(SettingsError):  # whoever uses the settings reports it
+        with suppress(SettingsError):  # reported by whoever uses the settings
             self._vectors = self._vectors or memory.group.resources.vectors
             memory.group.resources.vectors = self._vectors
         return memory
@@ -239,7 +239,7 @@ class MemoryPool:
             self._closing[-1].start()
 
     def _worker(self, scope: Scope, directory: Path | None) -> tuple[MemoryWorker, list[MemoryWorker]]:
-        """The scope's worker, and those it replaces."""
+        """Return the scope's worker, and those it replaces."""
         if self._closed:
             raise NanoClawError("the server is stopping", "ask again without it")
         found = project_file(directory, self.home) if directory else None
@@ -260,7 +260,7 @@ class MemoryPool:
         return worker, retired
 
     def _notice_settings(self, changed_at: int) -> None:
-        """Changed settings may name another model."""
+        """Discard workers after the settings changed, which may name another model."""
         if self._settings_changed_at not in (None, changed_at):
             self._embedder, self._vectors, self._warm = None, None, False
             threading.Thread(target=self.warm, name="warm", daemon=True).start()
@@ -291,7 +291,7 @@ def _changed_at(path: Path | None) -> int:
 
 
 def collect_less() -> None:
-    """Look for garbage in cycles less often, and never among what was imported: a tenth of what a question cost."""
+    """Collect cyclic garbage less often, and never among imported modules: that took a tenth of a question's time."""
     import gc
 
     gc.collect()
@@ -304,7 +304,7 @@ CURRENT_SCOPE: ContextVar[tuple[Scope, Path | None]] = ContextVar("current_scope
 
 
 class ScopedMemory:
-    """Looks like a Memory to the tools; each call, of a part's method too, runs in the current scope's worker."""
+    """A Memory for the tools: each call, including those of a part's methods, runs in the current scope's worker."""
 
     def __init__(self, pool: MemoryPool, method: str = "") -> None:
         self._pool = pool

@@ -1,4 +1,4 @@
-"""A process that answers questions beside the server: what `Readers` starts."""
+"""The process that answers questions beside the server, started by `Readers`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nanoclaw_memory.interfaces.http.readers import (
 
 
 def main() -> None:
-    """Answer questions from standard input until it ends, or none comes for a while."""
+    """Answer questions from standard input until it ends, or until none comes for a while."""
     known = {operation.name: operation for operation in OPERATIONS}
     pool = MemoryPool(Path(sys.argv[1]), readers=0)
     collect_less()
@@ -33,7 +33,7 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     send(out, READY)
     while True:
-        signal.alarm(IDLE_SECONDS)  # which ends the process
+        signal.alarm(IDLE_SECONDS)  # its default action ends the process
         try:
             asked = msgspec.msgpack.decode(receive(source), type=ReaderQuestion)
         except ValueError:
@@ -46,4 +46,4 @@ def main() -> None:
         except NanoClawError as error:
             response = failure(error)
         send(out, msgspec.msgpack.encode(ReaderAnswer(response.status_code, bytes(response.body))))
-    os._exit(0)  # databases need no farewell, and the server does not wait for one
+    os._exit(0)  # databases need no clean-up, and the server does not wait for one

@@ -1,4 +1,4 @@
-"""Processes that answer questions beside the server while many wait: one process of Python uses one core."""
+"""Processes that answer questions beside the server under load: one Python process uses one core."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import msgspec
 from nanoclaw_memory.types import Scope
 
 MOST = 3
-IDLE_SECONDS = 60  # without a question, after which a process ends
-GRACE_SECONDS = 10  # for what a process has been given, when the server ends
-AHEAD = 3  # questions that a process is given at a time: it need not wait for the next one
+IDLE_SECONDS = 60  # idle time after which a process ends
+GRACE_SECONDS = 10  # for open questions of a process, when the server ends
+AHEAD = 3  # questions that a process has at a time, so that it need not wait for the next one
 READY = b"ready"
-CROWD = 6  # questions that wait, from which one more process is worth its start
-# What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
+CROWD = 6  # waiting questions that justify one more process
+# Operations that need no model; a search only with `fast`. Their writes are idempotent and safe at any time.
 OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
 
 
 class ReaderQuestion(msgspec.Struct, frozen=True):
-    """A question for another process: an operation of the JSON API, as it came in."""
+    """A question for another process: an operation of the JSON API, as it arrived."""
 
     scope: Scope
     operation: str
@@ -46,7 +46,7 @@ Answered = Callable[[ReaderAnswer | None], None]
 
 
 class ReaderProcess:
-    """One process and the questions it was given; its answers come in their order."""
+    """One process and its open questions; its answers come in their order."""
 
     def __init__(self, home: Path) -> None:
         answer = "from nanoclaw_memory.interfaces.http.reader import main; main()"
@@ -60,12 +60,12 @@ class ReaderProcess:
         self._lock = threading.Lock()
 
     def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Give it a question, unless it has enough; `answered` gets None if it ends before it answers."""
+        """Send it a question, unless it has enough; `answered` gets None if it ends before it answers."""
         with self._lock:
             if not self.is_open or len(self._given) >= AHEAD:
                 return False
             self._given.append(answered)
-            with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
+            with suppress(OSError, ValueError):  # it has ended: `receive` notices too
                 send(self.process.stdin, msgspec.msgpack.encode(asked))
             return True
 
@@ -81,13 +81,13 @@ class ReaderProcess:
         self.process.kill()  # it only reads, or writes in transactions
         self.process.wait()
         for stream in filter(None, (self.process.stdin, self.process.stdout)):
-            with suppress(OSError):  # what was not sent
+            with suppress(OSError):  # buffered bytes that were not sent
                 stream.close()
         for answered in self._given:
             answered(None)
 
     def close(self) -> None:
-        """Give it nothing more: it answers what it has, and ends."""
+        """Send it nothing more: it answers what it has, and ends."""
         assert self.process.stdin is not None
         with self._lock, suppress(OSError):
             self.is_open = False
@@ -106,29 +106,36 @@ class Readers:
         self._guard = threading.Lock()
 
     def crowded(self, waiting: int) -> None:
-        """So many questions wait: start one more process if that is worth it; nobody waits for it."""
+        """Start one more process if so many waiting questions justify it; nobody waits for it."""
         with self._guard:
-            starting = any(one is None or not one.is_open for one in self._running.values())
+            starting = any(
+                reader_process is None or not reader_process.is_open
+                for reader_process in self._running.values()
+            )
             if waiting >= CROWD and len(self._running) < self._most and not starting and not self._closed:
                 thread = threading.Thread(target=self._run, name="reader", daemon=True)
                 self._running[thread] = None
                 thread.start()
 
     def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Give a question to a process; False when all have enough."""
-        return any(one.ask(asked, answered) for one in list(self._running.values()) if one is not None)
+        """Send a question to a process; return False when all have enough."""
+        return any(
+            reader_process.ask(asked, answered)
+            for reader_process in list(self._running.values())
+            if reader_process is not None
+        )
 
     def close(self) -> None:
-        """End the processes; what they have been given is answered."""
+        """End the processes; their open questions are answered."""
         with self._guard:
             self._closed = True
             running = dict(self._running)
         for process in filter(None, running.values()):
             process.close()
-        for thread, one in running.items():
+        for thread, reader_process in running.items():
             thread.join(GRACE_SECONDS)
-            if thread.is_alive() and one is not None:
-                one.process.kill()
+            if thread.is_alive() and reader_process is not None:
+                reader_process.process.kill()
 
     def _run(self) -> None:
         own = threading.current_thread()

@@ -1,4 +1,4 @@
-"""One server process for a home: socket, HTTP, watchers, upkeep; started by a person, stopped cleanly."""
+"""The server process of a home: socket, HTTP, watchers, upkeep; started by a person, stopped cleanly."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
-LARGE_BLOCK = 256 * 1024  # bytes, from which on memory is given back as soon as it is free
+LARGE_BLOCK = 256 * 1024  # larger blocks are returned to the system as soon as they are free
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server does besides listening on its socket; port 0 takes any that is free."""
+    """The options of the server; port 0 takes any that is free."""
 
     http: bool = True
     port: int = DEFAULT_PORT
     watch: bool = True
     upkeep: bool = True
-    bind: str = LOOPBACK  # in a container all addresses: which of them are reached is its host's decision
+    bind: str = LOOPBACK  # in a container all addresses: its host decides which are reachable
     hosts: tuple[str, ...] = ()  # names by which agents on other machines reach it
     tls: tuple[str, str] | None = None  # certificate and key
 
@@ -144,7 +144,7 @@ class _Server:
     async def _start_http(
         self, tools: Mapping[str, MCPServer], running: set[asyncio.Task[Any]]
     ) -> WebServer | None:
-        """The HTTP server, added to what is running; None when only the socket is served."""
+        """Start the HTTP server; return None when only the socket is served."""
         if self._http is None:
             return None
         from nanoclaw_memory.interfaces.http.app import application
@@ -159,7 +159,7 @@ class _Server:
 
 
 def address_of(home: Path) -> ServerAddress | None:
-    """Where the home is served now; None when it is not."""
+    """Return where the home is served now; None when it is not."""
     import fcntl
 
     with suppress(OSError, msgspec.MsgspecError), (home / "serve.lock").open(encoding="utf-8") as handle:
@@ -172,7 +172,7 @@ def address_of(home: Path) -> ServerAddress | None:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
-    """Be the home's only server; the lock ends with the process, however it ends."""
+    """Take the lock of the home's only server; it ends with the process, however it ends."""
 
     try:
         lock = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
@@ -210,7 +210,7 @@ def _already_running(recorded: str, home: Path) -> AlreadyRunning:
 
 
 def _bound(address: str, port: int) -> socket.socket:
-    # asyncio sets TCP_NODELAY only where the protocol is named; without it a kept-alive answer takes 44 ms.
+    # asyncio sets TCP_NODELAY only if the protocol is named; without it a kept-alive answer takes 44 ms.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -224,9 +224,9 @@ def _bound(address: str, port: int) -> socket.socket:
 
 
 def _limit_allocator() -> None:
-    """Keep the C library from holding on to memory that is free.
+    """Make the C library return free memory to the system.
 
-    It would make a heap for each thread, and take ever larger blocks from a heap that it cannot give back.
+    It would create a heap per thread, and take ever larger blocks from a heap that it cannot return.
     """
     import ctypes
 
@@ -239,7 +239,7 @@ def _limit_allocator() -> None:
 
 
 def mcp_servers(pool: MemoryPool) -> dict[str, MCPServer]:
-    """The MCP server of each set of tools."""
+    """Return the MCP server of each set of tools."""
     from nanoclaw_memory.interfaces.mcp.server import build_server
 
     memory = cast("Memory", ScopedMemory(pool))

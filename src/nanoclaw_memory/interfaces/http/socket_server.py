@@ -36,7 +36,7 @@ GRACE_SECONDS = 10
 
 
 class SocketRequest(msgspec.Struct, frozen=True):
-    """The first line of a connection: the kind, its argument, and who asks from where."""
+    """The first line of a connection: the kind, its argument, the scope and the directory."""
 
     kind: str
     argument: str
@@ -45,7 +45,7 @@ class SocketRequest(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, line: bytes) -> SocketRequest | None:
-        """The request, or None when the line is not the shim's."""
+        """Parse a request; return None when the line is not the shim's."""
         fields = line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\0")
         if not line.endswith(b"\n") or len(fields) != 6:
             return None
@@ -55,7 +55,7 @@ class SocketRequest(msgspec.Struct, frozen=True):
 
 
 class SocketServer:
-    """Serves every connection until it is closed."""
+    """Serve every connection until it is closed."""
 
     def __init__(self, pool: MemoryPool, servers: Mapping[str, MCPServer]) -> None:
         self._pool = pool
@@ -89,7 +89,7 @@ class SocketServer:
             if not crowded and _is_same_user(writer.get_extra_info("socket")):
                 await self._handle(reader, writer)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # the client went away or sent nothing we know; it goes on without us
+            pass  # the client disconnected or sent nothing valid; it continues without us
         finally:
             self._connections.discard(task)
             writer.close()
@@ -124,7 +124,7 @@ class SocketServer:
             await asyncio.to_thread(self._archive, request.scope)
 
     def _archive(self, scope: Scope) -> None:
-        """Archive spooled exchanges and take them in now, so that the next prompt need not."""
+        """Archive spooled exchanges and index them now, so that the next prompt need not."""
 
         def archive(memory: Memory) -> None:
             with memory.group.resources.judging():  # nobody waits: corrections are judged at once
@@ -147,11 +147,11 @@ class SocketServer:
         stream = McpStream(lambda: self._line(reader, stream), lambda raw: _sent(writer, raw))
         try:
             await stream.serve(self._servers["none" if off else request.argument])
-        except* OSError:  # the client went away with answers on their way
+        except* OSError:  # the client disconnected with answers under way
             pass
 
     async def _line(self, reader: asyncio.StreamReader, stream: McpStream) -> bytes:
-        """The next line of a client; none when the server closes."""
+        """Return the next line of a client; none when the server closes."""
         line, closing = asyncio.ensure_future(reader.readline()), asyncio.ensure_future(self._closing.wait())
         await asyncio.wait({line, closing}, return_when=asyncio.FIRST_COMPLETED)
         closing.cancel()
@@ -168,7 +168,7 @@ async def _sent(writer: asyncio.StreamWriter, raw: bytes) -> None:
 
 
 def listen(home: Path) -> tuple[socket.socket, Path]:
-    """A listening socket of the home, for its user alone; what a dead server left behind is replaced.
+    """Return a listening socket of the home, for its user alone; that of a dead server is replaced.
 
     Only the process that has the home's lock may call this: no other listens there then.
     """
@@ -206,7 +206,7 @@ def _is_same_user(connection: Any) -> bool:
 
 
 async def _read(reader: asyncio.StreamReader, limit: int) -> bytes:
-    """All that comes, or a byte more than the limit."""
+    """Read to the end, or a byte more than the limit."""
     parts, size = [], 0
     while size <= limit and (part := await reader.read(65536)):
         parts.append(part)

@@ -1,4 +1,4 @@
-"""Tokens of agents: each bound to a group, a privacy and an origin; the home keeps only their hashes."""
+"""Tokens of agents: each bound to a group, a privacy and an origin; the home stores only their hashes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORM = re.compile(r"ncm_([0-9a-f]{8})_[\w-]{43}", re.ASCII)
 
 
 class AgentToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What the holder of a token may be."""
+    """The rights of a token."""
 
     id: str
     group: str
@@ -29,7 +29,7 @@ class AgentToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredToken(AgentToken, frozen=True, kw_only=True):
-    """The same as the home keeps it: by its hash, and whether the database has a login role for it."""
+    """The same as stored in the home: with the hash, and whether the database has a login role for it."""
 
     sha256: str
     role: bool = False
@@ -38,9 +38,9 @@ class StoredToken(AgentToken, frozen=True, kw_only=True):
 def new(
     home: Path, bound: AgentToken, make_role: Callable[[str, str], bool] = lambda name, password: False
 ) -> tuple[AgentToken, str, bool]:
-    """A new token with what `bound` says, its text, which nobody can see again, and whether it has a role.
+    """Create a token with the rights in `bound`; return it, its text (shown once), and whether it has a role.
 
-    `make_role` gets the name and the password of a login role: the token itself, so that nobody has to keep it.
+    `make_role` gets the name and the password of a login role: the token itself, so that nobody has to store it.
     """
     if not re.fullmatch(r"[\w .@-]{0,60}", bound.name):
         raise InvalidValue("the name of a token is a short word", "for example: --name family-bot")
@@ -54,20 +54,20 @@ def new(
 
 
 def role_of(identity: str) -> str:
-    """The name of a token's login role."""
+    """Return the name of a token's login role."""
     return f"ncm_{identity}"
 
 
 def known(home: Path) -> list[AgentToken]:
-    """All tokens that are valid, the oldest first."""
+    """Return all valid tokens, the oldest first."""
     found = (private.read_json(path, AgentToken) for path in (home / "tokens").glob("*.json"))
-    return sorted((one for one in found if one), key=lambda one: (one.created_at, one.id))
+    return sorted((token for token in found if token), key=lambda token: (token.created_at, token.id))
 
 
 def revoke(home: Path, identity: str, drop_role: Callable[[str], bool] = lambda name: False) -> None:
-    """Make a token invalid, from its holder's next request on, and end its role.
+    """Invalidate a token from the next request on, and drop its role.
 
-    Where the database was away, the role is left although the token is gone: the same call ends it later.
+    If the database is away, the role remains although the token is gone: repeating the call drops it.
     """
     unknown = NotFound(f"there is no token {identity[:40]!r}", "see: ncm token list")
     if not re.fullmatch(r"[0-9a-f]{8}", identity):
@@ -79,7 +79,7 @@ def revoke(home: Path, identity: str, drop_role: Callable[[str], bool] = lambda 
 
 
 def bound_to(home: Path, text: str) -> StoredToken | None:
-    """What a token is bound to; None if it is not valid. Read anew for each request, so that changes count at once."""
+    """Return the rights of a token; None if it is invalid. Read for each request, so that changes apply at once."""
     found = _FORM.fullmatch(text)
     stored = private.read_json(_file(home, found[1]), StoredToken) if found else None
     return stored if stored and hmac.compare_digest(stored.sha256, fingerprint(text)) else None

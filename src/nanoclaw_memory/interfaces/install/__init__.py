@@ -1,1 +1,1 @@
-"""Install into clients: the exact change is shown, kept and can be taken back byte for byte."""
+"""Install into clients: the exact change is shown, recorded and can be reverted byte for byte."""

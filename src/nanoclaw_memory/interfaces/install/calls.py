@@ -12,7 +12,7 @@ import msgspec
 SERVER = "nanoclaw-memory"
 LAUNCHER = "nanoclaw-client"
 _GUARD = ["2>/dev/null", "||", "true"]
-# What earlier releases wrote.
+# Forms of earlier releases.
 _SHIMS = ("/nanoclaw_memory/interfaces/shim.py", "/nanoclaw_memory/faces/shim.py")
 _BY_HAND = ("ncm", "nanoclaw-memory")
 
@@ -26,13 +26,13 @@ class Target(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, home: Path, group: str = "main", shared: bool = False) -> Target:
-        """The memory of a home's group; the usual home is not named, because it may move with the person."""
+        """Return the memory of a home's group; the usual home is not named, because it may move with the person."""
         usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
         return cls("" if usual else str(home.resolve()), group, shared)
 
     @property
     def options(self) -> list[str]:
-        """The options that name it."""
+        """Return the options that name it."""
         home = ["--home", self.home] if self.home else []
         group = ["--group", self.group] if self.group != "main" else []
         return [*home, *group, *(["--shared"] if self.shared else [])]
@@ -50,11 +50,11 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether install wrote it: only then may it be changed."""
+        """Return whether install wrote it: only then may it be changed."""
         return self.form != "hand"
 
     def serves(self, target: Target) -> bool:
-        """Whether it is for this memory; what a person's own call does not name comes from the environment."""
+        """Return whether it is for this memory; what a person's own call does not name comes from the environment."""
         return self.target.home in ("", target.home) and self.target.group in ("main", target.group)
 
 
@@ -66,20 +66,20 @@ class Commands(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> list[str]:
-        """The launcher and the options that name the memory."""
+        """Return the launcher and the options that name the memory."""
         return [self.launcher, *self.target.options]
 
     def server(self, **more: Any) -> dict[str, Any]:
-        """An MCP server as most clients declare it."""
+        """Return an MCP server as most clients declare it."""
         return {**more, "command": self.launcher, "args": [*self.target.options, "mcp"]}
 
     def hook(self, event: str) -> str:
-        """A shell command that succeeds even when the launcher is gone: a failing hook blocks a client."""
+        """Return a shell command that succeeds even when the launcher is missing: a failing hook blocks a client."""
         return " ".join([shlex.join([*self.words, "hook", event]), *_GUARD])
 
 
 def call_of_server(entry: Any) -> Call | None:
-    """The call in a server's declaration, with its arguments apart or in one list."""
+    """Return the call in a server's declaration, with its arguments separate or in one list."""
     if not isinstance(entry, dict):
         return None
     command, arguments = entry.get("command"), entry.get("args") or []
@@ -90,14 +90,14 @@ def call_of_server(entry: Any) -> Call | None:
 
 
 def call_of_plugin(entry: Any) -> Call | None:
-    """The call in the settings of our plugin."""
+    """Return the call in the settings of our plugin."""
     settings = entry.get("config") if isinstance(entry, dict) else None
     words = settings.get("command") if isinstance(settings, dict) else None
     return call_of([*words, "hook", "stop"]) if isinstance(words, list) else None
 
 
 def call_of_hook(command: Any) -> Call | None:
-    """The call in a hook's shell command; None for any other command, even one that calls us among other things."""
+    """Return the call in a hook's shell command; None for any other command, even one that includes a call of ours."""
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
@@ -106,7 +106,7 @@ def call_of_hook(command: Any) -> Call | None:
 
 
 def call_of(words: Sequence[Any]) -> Call | None:
-    """The call that these words are, to the last word; None when they are no call of ours."""
+    """Parse a call from all of these words; return None when they are no call of ours."""
     if not words or not all(isinstance(word, str) for word in words):
         return None
     if words[0].endswith(f"/bin/{LAUNCHER}"):
@@ -122,7 +122,7 @@ def call_of(words: Sequence[Any]) -> Call | None:
 
 
 def _target(rest: list[str]) -> Target | None:
-    """The memory that the leading options name; takes them off."""
+    """Remove the leading options and return the memory that they name."""
     given = {"--home": "", "--group": "main"}
     shared = False
     while rest and rest[0].startswith("-"):

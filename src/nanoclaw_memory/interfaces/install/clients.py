@@ -1,4 +1,4 @@
-"""The clients we know: which files each has, honouring its environment, and what we put into them."""
+"""The known clients: their files, according to their environment, and what we add to them."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ SERVERS = ConfigEntry(("mcpServers",), Commands.server)
 
 
 class Client(msgspec.Struct, frozen=True):
-    """A client: its folder, the files in it or in a project's, and what says that it is used here."""
+    """A client: its folder, the files in it or in a project's, and how its presence is detected."""
 
     title: str
     folder: Callable[[], Path]
     files_in: Callable[[Path], list[ConfigFile]]
     program: str = ""
-    project: str | None = None  # its folder in a project, where it has settings of one
+    project: str | None = None  # its folder in a project, if it has project settings
     beside: Callable[[Path | None], list[ConfigFile]] = lambda project: []  # files outside of its folder
     note: str = ""  # what is left for the person to do
 
     def files(self, project: Path | None = None) -> list[ConfigFile]:
-        """The files that we change, in a person's home or in a project."""
+        """Return the files that we change, in a person's home or in a project."""
         folder = self.folder() if project is None else project / (self.project or "")
         return [*self.files_in(folder), *self.beside(project)]
 
     def is_here(self) -> bool:
-        """Whether it is used on this machine: its folder is there, or its program."""
+        """Return whether it is used on this machine: its folder or its program exists."""
         return self.folder().is_dir() or bool(self.program and shutil.which(self.program))
 
     def has_hooks(self) -> bool:
-        """Whether it calls us by itself, through hooks or a plugin."""
+        """Return whether it calls us by itself, through hooks or a plugin."""
         return any(file.hooks or file.whole for file in self.files())
 
 
 def files_of(client: str, project: Path | None = None) -> list[ConfigFile]:
-    """The files of a client that we change, in a person's home or in a project."""
+    """Return the files of a client that we change, in a person's home or in a project."""
     if client not in CLIENTS:
         raise InvalidValue(f"{client!r} is no client we know", "see: ncm install --list")
     own = CLIENTS[client]
@@ -82,26 +82,26 @@ def files_of(client: str, project: Path | None = None) -> list[ConfigFile]:
 
 
 def _folder(variable: str, usual: str) -> Path:
-    """A client's folder: where its environment variable says, else below the person's home."""
+    """Return a client's folder: from its environment variable, else below the person's home."""
     named = os.environ.get(variable)
     return Path(named).expanduser() if named else Path.home() / usual
 
 
 def _config(name: str) -> Path:
-    """A folder below XDG_CONFIG_HOME; a relative one does not count."""
+    """Return a folder below XDG_CONFIG_HOME; a relative one does not count."""
     named = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
     return (named if named.is_absolute() else Path.home() / ".config") / name
 
 
 def _application(name: str) -> Path:
-    """The folder of a program with windows."""
+    """Return the folder of a desktop application."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / name
     return _config(name)
 
 
 def _either(folder: Path, *names: str) -> Path:
-    """The first of these files that is there, else the first."""
+    """Return the first of these files that exists, else the first."""
     return next((folder / name for name in names if (folder / name).exists()), folder / names[0])
 
 
@@ -163,7 +163,7 @@ def _opencode_files(folder: Path) -> list[ConfigFile]:
 
 
 def _cline_folder() -> Path:
-    """Where Cline's extension and command line keep their settings together; earlier, the extension its own."""
+    """Return the folder that Cline's extension and command line share; before, the extension had its own."""
     own = Path(os.environ.get("CLINE_DATA_DIR") or Path.home() / ".cline" / "data") / "settings"
     earlier = _application("Code") / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings"
     return earlier if earlier.is_dir() and not own.is_dir() else own
@@ -174,7 +174,7 @@ def _openclaw_folder() -> Path:
 
 
 def _openclaw_files(state: Path) -> list[ConfigFile]:
-    """The MCP server, and a plugin that calls our hooks."""
+    """Return the MCP server, and a plugin that calls our hooks."""
     path = Path(os.environ.get("OPENCLAW_CONFIG_PATH") or state / "openclaw.json").expanduser()
     plugin = ConfigEntry(
         ("plugins", "entries"),

@@ -1,4 +1,4 @@
-"""Edit one file of a client: our servers, plugins and hooks are added and removed by key; all else stays."""
+"""Edit one file of a client: our servers, plugins and hooks are added and removed by key; everything else stays."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _MARK = re.compile(r"^# nanoclaw-memory:(?:start|end)\r?\n", re.MULTILINE)  # of
 
 
 class ConfigEntry(msgspec.Struct, frozen=True):
-    """A member that carries our name: an MCP server, or the settings of a plugin."""
+    """A member with our name: an MCP server, or the settings of a plugin."""
 
     parent: tuple[str, ...]
     make: Callable[[Commands], dict[str, Any]]
     call: Callable[[Any], Call | None] = call_of_server
-    allowed: tuple[str, ...] = ()  # a list of names that must contain ours, where the file has one
+    allowed: tuple[str, ...] = ()  # a list of names that must contain ours, if the file has one
 
 
 class HookTable(msgspec.Struct, frozen=True):
-    """The events a client runs hooks for: the name we answer to, and the seconds it may take."""
+    """The events for which a client runs hooks: our names for them, and the allowed seconds."""
 
     events: Mapping[str, tuple[str, int]]
     nested: bool = True  # event, groups, handlers; Cursor lists handlers under the event
     unit: int = 1  # per second; Gemini counts milliseconds
 
     def group(self, commands: Commands, event: str) -> dict[str, Any]:
-        """What is listed under an event."""
+        """Return what is listed under an event."""
         name, seconds = self.events[event]
         handler = {"command": commands.hook(name), "timeout": seconds * self.unit}
         return {"hooks": [{"type": "command", **handler}]} if self.nested else handler
@@ -56,28 +56,28 @@ class ConfigFile(msgspec.Struct, frozen=True):
     path: Path
     entries: tuple[ConfigEntry, ...] = ()
     hooks: HookTable | None = None
-    empty: str = "{}\n"  # what a missing file is edited as
-    whole: str = ""  # its text, where all of the file is ours
+    empty: str = "{}\n"  # the initial content of a missing file
+    whole: str = ""  # its text, if the whole file is ours
     plugins: tuple[str, ...] = ()  # where the client lists its plugins
 
     @property
     def kind(self) -> str:
-        """What a person calls its format."""
+        """Return the usual name of its format."""
         return "TOML" if self.path.suffix == ".toml" else "JSON"
 
     def calls(self, text: str) -> list[Located]:
-        """Every place in the file that calls this program; ValueError when it cannot be read."""
+        """Return every place in the file that calls this program; raise ValueError when it cannot be read."""
         return [] if self.whole else self._calls(self._editor.load(text))
 
     def has_plugin(self, text: str) -> bool:
-        """Whether the client has our plugin, which does the same as install."""
+        """Return whether the client has our plugin, which does the same as install."""
         listed = _at(self._editor.load(text), self.plugins) if self.plugins else None
         members = listed.items() if isinstance(listed, dict) else ()
         ours = [one for name, one in members if name.startswith(f"{SERVER}@")]
-        return any(one.get("enabled", True) if isinstance(one, dict) else one for one in ours)
+        return any(our.get("enabled", True) if isinstance(our, dict) else our for our in ours)
 
     def add(self, text: str, commands: Commands) -> str:
-        """The text with our part in it, once; a person's own call of this program counts and stays."""
+        """Return the text with our part in it, once; a person's own call of this program counts and stays."""
         if self.whole:
             return self.whole
         added = self._without(self._unmarked(text), self._surplus(self.calls(text), commands.target))
@@ -88,7 +88,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
         return self._checked(text, added)
 
     def remove(self, text: str, target: Target | None = None) -> str:
-        """The text without what install wrote for this memory, or for any."""
+        """Return the text without what install wrote for this memory, or for any."""
         ours = [path for path, call in self.calls(text) if call.is_ours and target in (None, call.target)]
         return self._checked(text, self._without(self._unmarked(text), ours))
 
@@ -131,7 +131,7 @@ class ConfigFile(msgspec.Struct, frozen=True):
         return text
 
     def _surplus(self, located: list[Located], target: Target) -> list[KeyPath]:
-        """Handlers of ours for an event that we do not answer, or that has one already."""
+        """Return our handlers for an event that we do not answer, or that has one already."""
         hooks = [(path, call) for path, call in located if path[0] == "hooks"]
         taken = {path[1] for path, call in hooks if not call.is_ours and call.serves(target)}
         surplus = []
@@ -174,13 +174,13 @@ class ConfigFile(msgspec.Struct, frozen=True):
         return text
 
     def _checked(self, before: str, after: str) -> str:
-        """The text after a change, once it is sure that nothing but our part differs."""
+        """Return the text after a change, once it is certain that only our part differs."""
         if self._foreign(before) != self._foreign(after) or (_is_strict(before) and not _is_strict(after)):
             raise ValueError("the change would touch more than our part")
         return after
 
     def _foreign(self, text: str) -> Any:
-        """What the file says besides us, without what is empty."""
+        """Return the file's content without ours and without empty parts."""
         tree = copy.deepcopy(self._editor.load(text))
         for path, call in reversed(self._calls(tree)):
             if call.is_ours:
@@ -203,7 +203,7 @@ def _at(tree: Any, path: KeyPath) -> Any:
 
 
 def _handlers(groups: Any, path: KeyPath, nested: bool) -> Iterator[tuple[KeyPath, Any]]:
-    """The handlers below an event and where each is."""
+    """Yield the handlers below an event with their paths."""
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         if nested:
             inner = group.get("hooks") if isinstance(group, dict) else None
@@ -213,7 +213,7 @@ def _handlers(groups: Any, path: KeyPath, nested: bool) -> Iterator[tuple[KeyPat
 
 
 def _extent(tree: Any, path: KeyPath) -> KeyPath:
-    """What goes with our call: its whole group of hooks where nobody else's is in it."""
+    """Return what is removed with our call: its whole group of hooks, unless others share it."""
     in_group = len(path) == 5 and path[3] == "hooks"
     return path[:3] if in_group and len(_at(tree, path[:4])) == 1 else path
 
@@ -228,7 +228,7 @@ def _pruned(tree: Any) -> Any:
 
 
 def _is_strict(text: str) -> bool:
-    """Whether every JSON parser takes it."""
+    """Return whether every JSON parser accepts it."""
     try:
         json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):

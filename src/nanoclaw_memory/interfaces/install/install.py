@@ -1,4 +1,4 @@
-"""Install into a client and uninstall: shown first, recorded in the home, undone byte for byte."""
+"""Install into a client and uninstall: shown first, recorded in the home, reverted byte for byte."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from nanoclaw_memory.text import fingerprint
 
 
 class FileChange(msgspec.Struct, frozen=True):
-    """One file before and after; None where there is no file."""
+    """One file before and after; None if it does not exist."""
 
     path: Path
     before: bytes | None
     after: bytes | None
-    foreign: bytes | None = None  # what was there without anything of ours
+    foreign: bytes | None = None  # the content without anything of ours
 
     @property
     def diff(self) -> str:
-        """The change as a person reads it."""
+        """Return the change as a diff for people."""
         old, new = (
             raw.decode("utf-8", "replace").splitlines() if raw else [] for raw in (self.before, self.after)
         )
@@ -36,7 +36,9 @@ class FileChange(msgspec.Struct, frozen=True):
 
 
 class FileRecord(msgspec.Struct, frozen=True):
-    """What is kept of a file until uninstall: its bytes before, a mark of those after, the folders made for it."""
+    """What is recorded of a file until uninstall: its former bytes, a fingerprint of the new ones, the folders
+    created.
+    """
 
     before: str | None
     after: str
@@ -52,7 +54,7 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
 
 def plan(client: str, commands: Commands, project: Path | None = None) -> InstallPlan:
-    """What installing would change; nothing when it is installed already."""
+    """Return what installing would change; nothing when it is installed already."""
     changes: list[FileChange] = []
     others: set[Target] = set()
     notes: list[str] = []
@@ -81,9 +83,9 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> Instal
 
 
 def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> None:
-    """Write the changes; the bytes before them are recorded in the home until uninstall.
+    """Write the changes; the former bytes are recorded in the home until uninstall.
 
-    `taken_over` are the records of other homes, for which this client was installed until now.
+    `taken_over` are the records of other homes for which this client was installed until now.
     """
     known: dict[str, FileRecord] = {}
     for other in [*taken_over, record]:
@@ -94,7 +96,7 @@ def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> 
         untouched = kept and change.before is not None and kept.after == _mark(change.before)
         before = kept.before if kept and untouched else _encoded(change.foreign)
         assert change.after is not None
-        folders = kept.folders if kept else [str(one) for one in change.path.parents if not one.exists()]
+        folders = kept.folders if kept else [str(path) for path in change.path.parents if not path.exists()]
         known[str(change.path)] = FileRecord(before, _mark(change.after), folders)
     private.make_folder(record.parent)
     _replace(record, msgspec.json.format(msgspec.json.encode(known)))
@@ -107,7 +109,9 @@ def install(changes: list[FileChange], record: Path, taken_over: list[Path]) -> 
 
 
 def plan_removal(client: str, target: Target, record: Path, project: Path | None = None) -> InstallPlan:
-    """What uninstalling would change: the old bytes where nothing else changed since, else our part taken out."""
+    """Return what uninstalling would change: the former bytes if nothing else changed since, else our part is
+    removed.
+    """
     files = files_of(client, project)
     others = {call.target for file in files for call in _our_calls(file)}
     if others and target not in others:
@@ -134,7 +138,7 @@ def _our_calls(file: ConfigFile) -> list[Call]:
     try:
         return [call for _, call in file.calls(read_text(file)) if call.is_ours]
     except ValueError:
-        return []  # what cannot be read says nothing
+        return []  # an unreadable file has no calls
 
 
 def _without_us(file: ConfigFile, raw: bytes, target: Target) -> bytes:
@@ -145,7 +149,7 @@ def _without_us(file: ConfigFile, raw: bytes, target: Target) -> bytes:
 
 
 def uninstall(changes: list[FileChange], record: Path) -> None:
-    """Write the removal and delete the record; the launcher goes with the last one."""
+    """Write the removal and delete the record; the launcher is removed with the last one."""
     _require_unchanged(changes)
     known = _recorded(record)
     for change in changes:
@@ -159,13 +163,13 @@ def uninstall(changes: list[FileChange], record: Path) -> None:
 
 
 def record_of(home: Path, client: str, project: Path | None) -> Path:
-    """The file in a home that keeps what a client's files contained before."""
+    """Return the file in a home that records the former contents of a client's files."""
     where = f"-{fingerprint(str(project))[:12]}" if project else ""
     return home / "installed" / f"{client}{where}.json"
 
 
 def read_text(file: ConfigFile) -> str:
-    """What a client's file says; of a missing one, what it would be edited as."""
+    """Return the text of a client's file; for a missing one, its initial content."""
     return _text(file, _read(file.path))
 
 
@@ -214,9 +218,7 @@ def _remove_empty(folders: Iterable[str]) -> None:
 
 
 def _recorded(record: Path) -> dict[str, FileRecord]:
-    return (
-        private.read_json(record, dict[str, FileRecord]) or {}
-    )  # damaged: our part is then taken out by key
+    return private.read_json(record, dict[str, FileRecord]) or {}  # damaged: our part is then removed by key
 
 
 def _mark(raw: bytes) -> str:

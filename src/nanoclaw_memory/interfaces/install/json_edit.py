@@ -1,4 +1,4 @@
-"""Edit JSON, JSONC and JSON5 as text: one member or item changes, every other byte and comment stays as it is."""
+"""Edit JSON, JSONC and JSON5 as text: one member or item changes, every other byte and comment stays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 class JsonPart(msgspec.Struct, frozen=True):
-    """A member of an object or an item of an array: its key, where it starts, its value, where its comma is."""
+    """A member of an object or an item of an array: its key, its start, its value, its comma."""
 
     key: str | int
     start: int
@@ -31,7 +31,7 @@ class JsonPart(msgspec.Struct, frozen=True):
 
 
 class JsonValue(msgspec.Struct, frozen=True):
-    """A value in the text: where it starts and ends, what it means, and its members or items."""
+    """A value in the text: its range, its meaning, and its members or items."""
 
     start: int
     end: int
@@ -40,12 +40,14 @@ class JsonValue(msgspec.Struct, frozen=True):
 
 
 def load(text: str) -> Any:
-    """What the text means, not to be changed; ValueError when it is no object. Of two equal keys the last counts."""
+    """Return the parsed text, not to be changed; raise ValueError when it is no object. Of two equal keys the last
+    counts.
+    """
     return _root(text).meaning
 
 
 def put(text: str, path: Path, value: Any) -> str:
-    """Set the member at `path`, making the objects on the way; an equal value changes nothing."""
+    """Set the member at `path`, creating the objects on the way; an equal value changes nothing."""
     at = _root(text)
     for depth, key in enumerate(path):
         found = _part(at, key)
@@ -61,7 +63,7 @@ def put(text: str, path: Path, value: Any) -> str:
 
 
 def append(text: str, path: Path, item: Any) -> str:
-    """Add an item to the array at `path`, making it."""
+    """Add an item to the array at `path`, creating it."""
     at = _find(text, path)
     if at is None:
         return put(text, path, [item])
@@ -71,7 +73,7 @@ def append(text: str, path: Path, item: Any) -> str:
 
 
 def remove(text: str, path: Path) -> str:
-    """Take out the member or item at `path`, and what this leaves empty on the way."""
+    """Remove the member or item at `path`, and objects that become empty."""
     at = _find(text, path[:-1])
     found = None if at is None else _part(at, path[-1])
     if at is None or found is None:
@@ -83,7 +85,7 @@ def remove(text: str, path: Path) -> str:
 # ---- reading ----
 
 
-@functools.lru_cache(maxsize=2)  # clients write megabytes, and an edit looks at the same text several times
+@functools.lru_cache(maxsize=2)  # clients write megabytes, and an edit parses the same text several times
 def _root(text: str) -> JsonValue:
     try:
         found = _value(text, _skip(text, 0))
@@ -143,7 +145,7 @@ def _container(text: str, opening: int) -> JsonValue:
 
 
 def _key(text: str, at: int) -> tuple[str, int]:
-    """A key, quoted or not, and where its value starts."""
+    """Return a key, quoted or not, and where its value starts."""
     found = _STRING.match(text, at) or _WORD.match(text, at)
     colon = _skip(text, found.end()) if found else at
     if found is None or text[colon] != ":":
@@ -209,10 +211,10 @@ def _cut(text: str, at: JsonValue, index: int) -> str:
     end = part.value.end if part.comma is None else part.comma + 1
     if text[:start].endswith("\n"):
         start -= 2 if text[:start].endswith("\r\n") else 1
-    elif not last:  # on one line: what follows comes up to where this was
+    elif not last:  # on one line: what follows moves to its place
         start, end = part.start, end + len(text[end:]) - len(text[end:].lstrip(" \t"))
     text = text[:start] + text[end:]
-    if last and part.comma is None and index:  # strict JSON takes no comma before the end
+    if last and part.comma is None and index:  # strict JSON allows no comma before the end
         comma = at.parts[index - 1].comma
         assert comma is not None
         text = text[:comma] + text[comma + 1 :]
@@ -230,7 +232,7 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the file has it; two spaces when it has none."""
+    """Return one step of indentation, as in the file; two spaces by default."""
     for line in text.splitlines()[1:]:
         blank = line[: len(line) - len(line.lstrip(" \t"))]
         if blank and line.strip():

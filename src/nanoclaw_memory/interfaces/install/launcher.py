@@ -1,4 +1,4 @@
-"""The launcher: a small shell script in the home that finds this program, whatever happened to it since."""
+"""The launcher: a small shell script in the home that finds this program even after it was moved or reinstalled."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from nanoclaw_memory import private
 from nanoclaw_memory.interfaces.install.calls import LAUNCHER
 
-# The interpreter and the shim answer fastest. After an upgrade of Python the shim has another path; after a move or
-# a reinstallation another program may be there. A hook that finds none is silent: its client goes on without memory.
+# The interpreter and the shim answer fastest. After an upgrade of Python the shim has another path; after a move or a
+# reinstallation another program may be there. A hook that finds none is silent: its client continues without memory.
 _SCRIPT = """\
 #!/bin/sh
 # Starts nanoclaw-memory for the clients it is installed in. Written by `ncm install`, which also renews it.
@@ -36,7 +36,7 @@ case " $* " in *" hook "*) offline=--offline ;; *) offline= ;; esac
 
 
 def path_in(home: Path) -> Path:
-    """Where a home's launcher is."""
+    """Return the path of a home's launcher."""
     return home.resolve() / "bin" / LAUNCHER
 
 
@@ -58,7 +58,7 @@ def remove_unused(home: Path) -> None:
 
 
 def works(home: Path) -> bool:
-    """Whether the launcher finds a program that runs."""
+    """Return whether the launcher finds a program that runs."""
     import subprocess
 
     try:
@@ -69,7 +69,7 @@ def works(home: Path) -> bool:
 
 
 def script() -> str:
-    """The launcher for the interpreter that runs now."""
+    """Return the launcher for the running interpreter."""
     from nanoclaw_memory.interfaces import shim
 
     place = str(Path(shim.__file__).resolve())
@@ -80,13 +80,13 @@ def script() -> str:
 
 
 def is_cached() -> bool:
-    """Whether this program runs from a cache (uvx, pipx run), which may be emptied at any time."""
+    """Return whether this program runs from a cache (uvx, pipx run), which may be emptied at any time."""
     folders = Path(sys.prefix).resolve().parents
     return any((folder / "CACHEDIR.TAG").exists() or folder.name == ".cache" for folder in folders)
 
 
 def _from_cache() -> str:
-    """The way to run a program that lives in uv's cache once that is emptied."""
+    """Return how to run a program in uv's cache after that is emptied."""
     uv = os.environ.get("UV") or shutil.which("uv")
     if not uv or not is_cached():
         return ""
@@ -94,7 +94,7 @@ def _from_cache() -> str:
 
 
 def _package() -> str:
-    """What uv installs: the package, or the place from which this one was installed."""
+    """Return what uv installs: the package, or the place from which this one was installed."""
     import json
     from importlib.metadata import distribution
 

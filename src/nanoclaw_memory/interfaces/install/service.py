@@ -1,4 +1,4 @@
-"""Install or remove the server as a service of the person's own: a systemd user unit, or a launchd agent on macOS."""
+"""Install or remove the server as a user service: a systemd user unit, or a launchd agent on macOS."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class UserService(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What installing or removing did."""
+    """The result of installing or removing."""
 
     manager: str
     path: Path
     changed: bool
-    running: bool  # whether its manager took it
-    by_hand: str = ""  # the commands that do it where the manager did not answer
+    running: bool  # whether its manager accepted it
+    by_hand: str = ""  # the commands to run if the manager did not respond
 
 
 def service_of(home: Path, options: Sequence[str] = (), platform: str = sys.platform) -> UserService:
-    """The service that serves a home; it starts our launcher, which survives upgrades."""
+    """Return the service of a home; it starts our launcher, which survives upgrades."""
     usual = home.resolve() == (Path.home() / ".nanoclaw").resolve()
     name = "nanoclaw-memory" if usual else f"nanoclaw-memory-{fingerprint(str(home.resolve()))[:8]}"
     words = [str(launcher.path_in(home)), "--home", str(home.resolve()), "serve", *options]
@@ -106,7 +106,7 @@ def install(home: Path, service: UserService) -> ServiceChange:
 
 
 def uninstall(home: Path, service: UserService) -> ServiceChange:
-    """Stop the service and remove it; the launcher goes with the last that uses it."""
+    """Stop the service and remove it; the launcher is removed with its last user."""
     found = service.path.exists()
     change = _change(service, found, service.stop if found else ())
     service.path.unlink(missing_ok=True)
@@ -116,7 +116,7 @@ def uninstall(home: Path, service: UserService) -> ServiceChange:
 
 
 def _record(home: Path) -> Path:
-    """A mark beside those of the clients, for which the launcher stays."""
+    """Return the record beside those of the clients, for which the launcher stays."""
     return home.resolve() / "installed" / "service.json"
 
 
@@ -129,7 +129,7 @@ def _change(service: UserService, changed: bool, calls: Sequence[tuple[str, ...]
 
 
 def _run(calls: Sequence[tuple[str, ...]], which: Callable[[str], str | None] = shutil.which) -> bool:
-    """Whether the manager of services is there and did all of it."""
+    """Return whether the manager of services exists and all commands succeeded."""
     try:
         return all(
             which(call[0]) and subprocess.run(call, capture_output=True, timeout=_TIMEOUT).returncode == 0

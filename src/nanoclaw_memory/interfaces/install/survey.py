@@ -1,4 +1,4 @@
-"""Say of every client whether it is used here, what it gets, and how we are installed in it."""
+"""Report for every client whether it is used here, what it supports, and how we are installed in it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from nanoclaw_memory.types import Finding
 
 
 class ClientState(msgspec.Struct, frozen=True, kw_only=True):
-    """A client as it is on this machine."""
+    """A client on this machine."""
 
     name: str
     title: str
     here: bool
-    hooks: bool  # whether it gets what matters by itself, or only when its model asks
+    hooks: bool  # whether it calls us by itself, or only when its model asks
     installed: str  # no, yes, outdated, by hand
     plugin: bool  # whether it has our plugin, which does the same
-    memories: tuple[str, ...]  # that it is installed for
+    memories: tuple[str, ...]  # for which it is installed
     files: tuple[Path, ...]
     problem: str = ""
 
 
 def survey() -> list[ClientState]:
-    """Every client we know."""
+    """Return the state of every known client."""
     return [_state(name, client) for name, client in CLIENTS.items()]
 
 
@@ -63,7 +63,7 @@ def _installed(calls: list[Call]) -> str:
 
 
 def check_clients(home: Path, group: str) -> Iterator[Finding]:
-    """Findings about the clients that this memory is installed in; every one ends with what helps."""
+    """Yield findings about the clients in which this memory is installed, each with its remedy."""
     own = str(Target.of(home, group))
     states = survey()
     here = [state.name for state in states if state.here]
@@ -95,7 +95,7 @@ def check_clients(home: Path, group: str) -> Iterator[Finding]:
 
 
 def _in_directory(client: str) -> bool:
-    """Whether the working directory's own files of a client have calls of ours."""
+    """Return whether the working directory's own files of a client have calls of ours."""
     own = {file.path for file in CLIENTS[client].files()}
     try:
         files = [file for file in files_of(client, Path.cwd()) if file.path not in own]

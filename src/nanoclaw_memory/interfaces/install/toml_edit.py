@@ -1,4 +1,4 @@
-"""Edit TOML as text: of several ways to write a change the first one that means exactly what is wanted."""
+"""Edit TOML as text: try several ways to write a change until one parses to exactly the wanted result."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 
 def load(text: str) -> Any:
-    """What the text means; ValueError when it is no TOML."""
+    """Return the parsed text; raise ValueError when it is no TOML."""
     return tomllib.loads(text.removeprefix("\ufeff"))
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Set the value at `path`, making the tables on the way; an equal value changes nothing."""
+    """Set the value at `path`, creating the tables on the way; an equal value changes nothing."""
     wanted = copy.deepcopy(load(text))
     table = wanted
     for key in path[:-1]:
@@ -39,7 +39,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Take out the table at `path`, and those that this leaves empty."""
+    """Remove the table at `path`, and those that become empty."""
     wanted = copy.deepcopy(load(text))
     tables = [wanted]
     for key in path[:-1]:
@@ -61,7 +61,7 @@ def remove(text: str, path: Sequence[str]) -> str:
 
 
 def _first(wanted: Any, ways: Sequence[Callable[[], str]]) -> str:
-    """The text written in the first way that gives what is wanted."""
+    """Return the first candidate text that parses to the wanted result."""
     for way in ways:
         try:
             if load(made := way()) == wanted:
@@ -72,9 +72,9 @@ def _first(wanted: Any, ways: Sequence[Callable[[], str]]) -> str:
 
 
 def _with_section(text: str, path: Sequence[str], section: str) -> str:
-    """The text with another section in the place of one; without one, its subordinate sections go too."""
+    """Return the text with one section replaced, or removed with its subsections."""
     made: list[str] = []
-    notes: list[str] = []  # blank lines and comments, which may be about the section that follows
+    notes: list[str] = []  # blank lines and comments, which may be about the next section
     inside = False
     for line in text.splitlines(keepends=True):
         if header := _header(line):
@@ -89,7 +89,7 @@ def _with_section(text: str, path: Sequence[str], section: str) -> str:
 
 
 def _header(line: str) -> list[str]:
-    """The keys of a line that opens a section; empty for any other."""
+    """Return the keys of a line that opens a section; empty for any other."""
     if not line.lstrip("\ufeff \t").startswith("["):
         return []
     try:
@@ -104,7 +104,7 @@ def _header(line: str) -> list[str]:
 
 
 def _with_inline(text: str, path: Sequence[str], member: str) -> str:
-    """The text with a member in a table that is written in one line."""
+    """Return the text with a member in a table that is written in one line."""
     opening = re.compile(
         rf"^(\s*{'[ ]*[.][ ]*'.join(map(re.escape, map(_key, path)))}\s*=\s*\{{)(\s*\}}?)", re.MULTILINE
     )
@@ -127,7 +127,7 @@ def _table(path: Sequence[str], values: Any, newline: str) -> str:
 
 
 def _plain(table: dict[str, Any]) -> dict[str, Any]:
-    """A table without those in it, which have sections of their own."""
+    """Return a table without subtables, which have sections of their own."""
     return {key: value for key, value in table.items() if not isinstance(value, dict)}
 
 

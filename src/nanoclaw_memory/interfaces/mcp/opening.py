@@ -1,4 +1,4 @@
-"""The opening of an MCP conversation: a client's first questions are answered from a file, and imports come after.
+"""The opening of an MCP conversation: a client's first questions are answered from a file, and imports follow.
 
 Importing the server takes most of a second of CPU; a client that waits for it sends its first request without tools.
 """
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 LISTING = (
     Path(__file__).parent / "listing.json"
-)  # written by `make docs`: what the server answers, in both generations
-IDLE_SECONDS = 1.0  # after the first answer; then imports are in nobody's way
+)  # written by `make docs`: the server's answers, in both generations of the protocol
+IDLE_SECONDS = 1.0  # after the first answer; then imports delay nobody
 _META, _VERSION = "_meta", "io.modelcontextprotocol/protocolVersion"
 
 
@@ -57,7 +57,7 @@ def _memory(request: Request, overrides: Mapping[str, str] | None) -> Memory:
 
 
 def scope_of(request: Request) -> Scope:
-    """Who speaks in a conversation: a session of its own where none is named, in the project of the directory."""
+    """Return the scope of a conversation: its own session unless one is named, in the project of the directory."""
     import uuid
 
     from nanoclaw_memory.project import project_of, slug_of
@@ -69,28 +69,29 @@ def scope_of(request: Request) -> Scope:
 
 
 class Opening:
-    """Reads a client's lines; what the listing does not answer waits in `lines` for the server, the end as b""."""
+    """Read a client's lines; those that the listing does not answer wait in `lines` for the server, the end as b""."""
 
     def __init__(self, tools: str, listed: bool = True) -> None:
         self.lines: SimpleQueue[bytes] = SimpleQueue()
-        self.answered: set[object] = set()  # requests that the server gets too, though their answers are out
+        # requests that the server also gets, though their answers are sent
+        self.answered: set[object] = set()
         self._listing: dict[str, Any] = json.loads(LISTING.read_bytes()) if listed else {}
         self._tools = chosen_tools(tools)
         self._kept: list[bytes] = []
         self._in_session = False
         self._has_begun = False
         self._lock = _thread.allocate_lock()
-        self._begun = _thread.allocate_lock()  # until the first line is dealt with
+        self._begun = _thread.allocate_lock()  # locked until the first line is handled
         self._begun.acquire()
         self._wire = os.dup(1)
-        os.dup2(2, 1)  # what anything prints must not get between the messages
+        os.dup2(2, 1)  # nothing printed may get between the messages
 
     def start(self) -> None:
-        """Read from now on, in a thread."""
+        """Start reading, in a thread."""
         _thread.start_new_thread(self._read, ())
 
     def first(self) -> bytes:
-        """The first line for the server; b"" when there is none. While a client is silent, imports are made."""
+        """Return the first line for the server; b"" when there is none. Meanwhile modules are imported."""
         with self._begun:
             try:
                 return self.lines.get(timeout=IDLE_SECONDS)
@@ -99,7 +100,7 @@ class Opening:
         return self.lines.get()
 
     def send(self, raw: bytes) -> None:
-        """Send a line to the client; one that is gone misses nothing."""
+        """Send a line to the client; one that has disconnected misses nothing."""
         with self._lock:
             try:
                 write_all(self._wire, raw)
@@ -114,7 +115,7 @@ class Opening:
                 self.send(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
             opens = message.get("method") in ("initialize", "notifications/initialized")
             if opens and (answer is not None or self._in_session):
-                self._kept.append(line)  # the server needs it only when it is asked for something
+                self._kept.append(line)  # the server needs it only when it is called
             elif answer is None:
                 for kept in (*self._kept, line):
                     self.lines.put(kept)
@@ -129,7 +130,7 @@ class Opening:
             self._begun.release()
 
     def _answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a question of the listing; None for everything else."""
+        """Return the answer to a question of the listing; None for everything else."""
         method, given = message.get("method"), message.get("params") or {}
         if not isinstance(message.get("id"), int | str) or not isinstance(method, str):
             return None
@@ -147,7 +148,7 @@ class Opening:
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     def _results(self, method: object, given: dict[str, Any]) -> dict[Any, Any]:
-        """What is listed for the generation of the protocol that a request is of."""
+        """Return what is listed for a request's generation of the protocol."""
         meta = given.get(_META)
         version = meta.get(_VERSION) if isinstance(meta, dict) else None
         if version is not None:
@@ -158,7 +159,7 @@ class Opening:
 
 
 def may_be_off(home: str) -> bool:
-    """Whether settings could switch memory off somewhere: then the server itself must look."""
+    """Return whether settings could switch memory off somewhere: then the server itself must check."""
     if any(name.startswith("NANOCLAW_PROJECTS") for name in os.environ):
         return True
     try:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-# Reinforcing, noting that an entry was used and recording a turn are writes.
+# Reinforcing, counting the use of an entry and recording a turn are writes.
 READ_ONLY = frozenset(
     {
         "memory_search",
@@ -60,7 +60,7 @@ _OTHER_NAMES = {"topk": "limit"}
 
 
 def build_server(memory: Memory, tools: str = "core") -> MCPServer:
-    """A server over one memory; `tools` is core, all, some names, or none where memory is switched off."""
+    """Return a server over one memory; `tools` is core, all, some names, or none where memory is switched off."""
     if tools == "none":
         return MCPServer("nanoclaw-memory", version=__version__, instructions=OFF, log_level="WARNING")
     offered = Tools(memory)
@@ -78,7 +78,7 @@ def build_server(memory: Memory, tools: str = "core") -> MCPServer:
 
 
 class _OfferingServer(MCPServer):
-    """A server that says how a tool is offered which a client calls without being offered it."""
+    """A server that reports how to enable a tool that a client calls without having been offered it."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         if name in (*CORE, *MORE) and self._tool_manager.get_tool(name) is None:
@@ -88,7 +88,7 @@ class _OfferingServer(MCPServer):
 
 
 async def _wrong_prompts(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
-    """A prompt that is unknown or lacks an argument is the client's mistake, and no failure of ours for the log."""
+    """Treat an unknown prompt or a missing argument as the client's mistake, not as a failure in the log."""
     try:
         return await call_next(ctx)
     except ValueError as error:
@@ -98,7 +98,7 @@ async def _wrong_prompts(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -
 
 
 class _Tool(Tool):
-    """A tool that understands other spellings of its arguments, and reports wrong ones in one line."""
+    """A tool that accepts other spellings of its arguments, and reports wrong ones in one line."""
 
     async def run(
         self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
@@ -113,19 +113,20 @@ class _Tool(Tool):
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
-            if isinstance(error.__cause__, ToolError):  # ours, before which the SDK puts words of its own
+            # our own error, which the SDK prefixes with its own words
+            if isinstance(error.__cause__, ToolError):
                 raise error.__cause__ from error.__cause__.__cause__
             raise
 
     def _as_list(self, name: str, value: Any) -> Any:
-        """A list for a text where a list is expected: "ops, billing" are two tags."""
+        """Return a list for a text where a list is expected: "ops, billing" are two tags."""
         wanted = self.parameters.get("properties", {}).get(name, {})
         listed = isinstance(value, str) and wanted.get("type") == "array"
         return [part.strip() for part in value.split(",")] if listed else value
 
 
 def _named(arguments: dict[str, Any], taken: list[str]) -> dict[str, Any]:
-    """Arguments under the names that a tool takes: startLine is start_line, topK is limit."""
+    """Rename arguments to those of the tool: startLine becomes start_line, topK limit."""
     names = {name.replace("_", ""): name for name in taken}
 
     def name_of(given: str) -> str:
@@ -137,7 +138,7 @@ def _named(arguments: dict[str, Any], taken: list[str]) -> dict[str, Any]:
 
 
 def _problems(error: ValidationError) -> str:
-    """Each argument that is wrong, and what was expected; never what was given, which may be long."""
+    """Return each wrong argument and what was expected; never its value, which may be long."""
     problems: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         name = str(one["loc"][0]) if one["loc"] else "the call"
@@ -148,7 +149,7 @@ def _problems(error: ValidationError) -> str:
 
 
 def _tool(work: Callable[..., str]) -> Tool:
-    """A tool that refuses unknown arguments and takes a number for a text; its schema costs few tokens."""
+    """Return a tool that refuses unknown arguments and accepts a number for a text; its schema costs few tokens."""
     name = work.__name__
     hints = ToolAnnotations(read_only_hint=name in READ_ONLY, open_world_hint=False)
     if name not in READ_ONLY:
@@ -165,7 +166,7 @@ def _tool(work: Callable[..., str]) -> Tool:
 
 
 def _plain(schema: Any) -> Any:
-    """A JSON schema without titles that repeat its keys, and without null where an argument may be left out."""
+    """Return a JSON schema without titles that repeat its keys, and without null for optional arguments."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
     if not isinstance(schema, dict):
@@ -180,7 +181,7 @@ def _plain(schema: Any) -> Any:
 
 
 def as_tool_error(work: Callable[P, str]) -> Callable[P, str]:
-    """Our errors become text that the model can act on; the server goes on."""
+    """Turn our errors into text that the model can act on; the server continues."""
 
     @functools.wraps(work)
     def call(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -194,7 +195,7 @@ def as_tool_error(work: Callable[P, str]) -> Callable[P, str]:
 
 
 def _resources(server: MCPServer, memory: Memory) -> None:
-    """Files as resources; what a shared scope may not see is not found."""
+    """Register files as resources; what a shared scope may not see is not found."""
     files = {
         "soul": ("SOUL.md", "How the agent is to behave"),
         "user": ("USER.md", "Who the user is"),
@@ -252,7 +253,7 @@ def _prompts(server: MCPServer) -> None:
 
 
 def serve_rest(memory: Memory, tools: str, opening: Opening, first: bytes) -> None:
-    """Serve what an opening leaves of its client's conversation, from a first line on, until that ends."""
+    """Serve the rest of a conversation after its opening, beginning with `first`, until it ends."""
     with memory:
         server = build_server(memory, "none" if memory.group.is_off(str(Path.cwd())) else tools)
         anyio.run(_serve, server, opening, first)

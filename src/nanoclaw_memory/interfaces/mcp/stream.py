@@ -12,8 +12,8 @@ import msgspec
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-MOST_CALLS = 200  # unanswered ones, from which on nothing more is read: of a client that asks and never reads
-ANSWERED_WITHIN = 60.0  # seconds that the calls of a client that has closed may take
+MOST_CALLS = 200  # maximum of unanswered calls before reading pauses, for a client that asks and never reads
+ANSWERED_WITHIN = 60.0  # seconds for the calls of a client that has closed its input
 
 
 class _Message(msgspec.Struct):
@@ -30,11 +30,11 @@ class McpStream:
         self, read: Callable[[], Awaitable[bytes]], send: Callable[[bytes], Awaitable[object]]
     ) -> None:
         self.grace = ANSWERED_WITHIN
-        self.answered: set[Any] = set()  # calls whose answers the client has already
+        self.answered: set[Any] = set()  # calls whose answers the client already has
         self._read = read
         self._send = send
         self._unanswered: set[int | str | None] = set()
-        self._calls = 0  # unanswered ones, be it that many have the same id
+        self._calls = 0  # unanswered calls, even with equal ids
         self._has_answered = asyncio.Event()
         self._all_answered = asyncio.Event()
         self._all_answered.set()
@@ -49,7 +49,9 @@ class McpStream:
             await own.run(incoming, outgoing, own.create_initialization_options())
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """The client's lines, until there are no more and every call is answered: a file ends before its calls are."""
+        """Yield the client's lines, until there are no more and every call is answered: a file ends before its calls
+        do.
+        """
         while line := await self._next():
             message = _message(line)
             if message.id is not None and message.method is not None:
@@ -67,7 +69,7 @@ class McpStream:
         return await self._read()
 
     async def write(self, text: str) -> None:
-        """Take one message of the server."""
+        """Accept one message of the server."""
         raw = text.encode("utf-8", "replace")
         message = _message(raw)
         if message.method is None:

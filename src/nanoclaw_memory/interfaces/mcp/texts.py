@@ -31,7 +31,7 @@ MORE = (
 
 
 def chosen_tools(tools: str) -> tuple[str, ...]:
-    """The tools of a set: core, all, or those that are named, separated by commas."""
+    """Return the tools of a set: core, all, or named ones, separated by commas."""
     sets = {"core": CORE, "all": (*CORE, *MORE)}
     if tools in sets:
         return sets[tools]
@@ -80,7 +80,7 @@ the work stands and what is open. Leave out what is transient, already stored, o
 insight an entry; supersede what is outdated. Then name what you stored, or say that there was
 nothing."""
 
-# Hints are written for the command line; a model is given the tool that does the same.
+# Hints are written for the command line; a model gets the corresponding tool.
 _TOOLS = (
     (r"(?:ncm|nanoclaw-memory) entries list(?: --status all)?", "memory_search with an empty query"),
     (r"(?:ncm|nanoclaw-memory) entries show", "memory_search with include_superseded"),
@@ -97,7 +97,7 @@ _COMMAND = re.compile(r"\b(?:ncm|nanoclaw-memory) \w+")
 
 
 def for_model(hint: str) -> str:
-    """A hint that names tools; what no tool does is for the user to run."""
+    """Return a hint that names tools; commands without a tool are for the user to run."""
     for command, tool in _TOOLS:
         hint = re.sub(command, tool, hint)
     return f"{hint} (a command for the user, not for you)" if _COMMAND.search(hint) else hint

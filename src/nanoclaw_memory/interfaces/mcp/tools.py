@@ -1,4 +1,4 @@
-"""The MCP tools: each a thin call of Memory; what a model reads of them is their names, docstrings and results."""
+"""The MCP tools: each a thin call of Memory; models read their names, docstrings and results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTED_AGAIN = 600.0  # seconds
 
 
 class Tools:
-    """The tools; a method's name, arguments and docstring are what a model reads."""
+    """The tools; a model reads a method's name, arguments and docstring."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -219,7 +219,7 @@ class Tools:
         )
         alike = [self._memory.entries.get(one) for one in stored.similar]
         return "\n".join(
-            [_stored(stored), *(f"{short_ids(one.id)}: {safe_line(one.content, 120)}" for one in alike)]
+            [_stored(stored), *(f"{short_ids(entry.id)}: {safe_line(entry.content, 120)}" for entry in alike)]
         )
 
     def memory_graph_query(
@@ -270,7 +270,7 @@ class Tools:
         return short_ids(f"Reinforced {self._memory.entries.reinforce(id).id}.")
 
     def _noted(self, text: str, degraded: Iterable[str]) -> str:
-        """The text and why it may be incomplete; the same reason is not given again for a while, it costs tokens."""
+        """Return the text and why it may be incomplete; the same reason is not repeated for a while, to save tokens."""
         now = time.monotonic()
         self._noted_at = {note: at for note, at in self._noted_at.items() if now - at < NOTED_AGAIN}
         new = [note for note in degraded if note not in self._noted_at]
@@ -289,7 +289,7 @@ def _recalled(found: Recall, budget: int, nothing: str) -> str:
 
 
 def _stored(stored: Stored) -> str:
-    """What became of an entry, in sentences."""
+    """Describe the result of storing an entry."""
     said = [f"{'Merged with' if stored.deduplicated else 'Stored as'} {stored.id} ({stored.type})."]
     if stored.superseded:
         said.append(f"It replaces {stored.superseded}.")

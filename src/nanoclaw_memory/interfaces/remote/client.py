@@ -1,4 +1,4 @@
-"""Connect a home to a server, disconnect it, deliver what waits, and check the connection."""
+"""Connect a home to a server, disconnect it, deliver spooled exchanges, and check the connection."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Finding
 
 SKEW_SECONDS = 60
-Told = tuple[dict[str, Any], str]
+ConnectionReport = tuple[dict[str, Any], str]
 PROBE = "/api/v1/brief"
 
 
-def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) -> Told:
+def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) -> ConnectionReport:
     """Connect a home that has no memory of its own, once the server has accepted the token."""
     if (home / "workspace").exists():
         raise Refused(
@@ -49,7 +49,7 @@ def connect(home: Path, url: str, token: str, ca: Path | None, connect_ms: int) 
     return {"url": remote.url, "connected": True}, f"connected to {remote.url}; next: ncm install CLIENT"
 
 
-def disconnect(home: Path) -> Told:
+def disconnect(home: Path) -> ConnectionReport:
     """End the connection; what was not delivered stays in the spool."""
     remote = _connected(home)
     (home / REMOTE_FILE).unlink()
@@ -62,8 +62,8 @@ def disconnect(home: Path) -> Told:
     }, f"no longer connected to {remote.url}{left}"
 
 
-def deliver_now(home: Path) -> Told:
-    """Deliver what waits, and say what the home is connected to."""
+def deliver_now(home: Path) -> ConnectionReport:
+    """Deliver spooled exchanges, and report the connection."""
     from nanoclaw_memory.interfaces.remote.hook import deliver
 
     remote = _connected(home)
@@ -75,7 +75,7 @@ def deliver_now(home: Path) -> Told:
 
 
 def findings(home: Path) -> Iterator[Finding]:
-    """What a check-up of the connection finds."""
+    """Yield the findings of a check of the connection."""
     remote, waiting = _connected(home), _waiting(home)
     try:
         answer = ask(_patient(remote), "GET", PROBE)
@@ -110,7 +110,7 @@ def _connected(home: Path) -> Remote:
 
 
 def _patient(remote: Remote) -> Remote:
-    """The same for a person, who waits longer than a hook."""
+    """Return the same with the longer timeout of a person."""
     from msgspec.structs import replace
 
     return replace(remote, connect_ms=max(remote.connect_ms, 5000))

@@ -1,4 +1,4 @@
-"""The connection of a thin client: which server, with which token, and one way to ask it within a time limit."""
+"""The connection of a thin client: the server, the token, and requests within a time limit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from nanoclaw_memory.types import MAIN_GROUP, Scope
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WAIT = 20.0  # seconds for an answer at the command line
-AWAY_SECONDS = 30  # for so long hooks do not ask a server that did not answer
+AWAY_SECONDS = 30  # how long hooks skip a server that did not answer
 MAX_ANSWER = 64_000_000
-LEAST_WAIT = 0.15  # seconds for a sign of life, however late it is: the machine may be busy
+LEAST_WAIT = 0.15  # minimal seconds for a first response: the machine may be busy
 
 
 class ServerAway(NanoClawError):
@@ -33,23 +33,23 @@ class ServerAway(NanoClawError):
 
 
 class Remote(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a home is connected to; `ca` is the certificate that the server's must be signed by, else the system's."""
+    """The server that a home is connected to; `ca` is the certificate authority for it, else the system's."""
 
     url: str
     token: str
     ca: str = ""
-    connect_ms: int = 300  # of a hook's time, in all: then a server without a sign of life is away
+    connect_ms: int = 300  # of a hook's time in total: then a server without a response is away
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a server answered."""
+    """The answer of a server."""
 
     status: int
     body: bytes
     skew: float = 0.0  # seconds that its clock is ahead of ours
 
     def json(self) -> dict[str, Any]:
-        """The JSON object; an error of the server as ours."""
+        """Return the JSON object; an error of the server is raised as ours."""
         try:
             found = json.loads(self.body or b"{}")
         except ValueError:
@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def checked(url: str) -> str:
-    """The address of a server: https, or plain http on this machine."""
+    """Return the address of a server: https, or plain http on this machine."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise InvalidValue(
@@ -82,7 +82,7 @@ def checked(url: str) -> str:
 
 
 def load(home: Path) -> Remote | None:
-    """What a home is connected to; None where it has a memory of its own."""
+    """Return what a home is connected to; None if it has a memory of its own."""
     path = home / REMOTE_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Remote)
@@ -99,8 +99,8 @@ def save(home: Path, remote: Remote) -> None:
     private.replace_json(home / REMOTE_FILE, remote)
 
 
-class Asking:
-    """A question on its way, in a thread of its own: the look for a name's address has no time limit."""
+class PendingRequest:
+    """A request in its own thread: the resolution of a host name has no time limit."""
 
     def __init__(
         self,
@@ -120,16 +120,16 @@ class Asking:
 
     def _work(self, *given: Any) -> None:
         try:
-            self._outcome.append(_asked(*given))
+            self._outcome.append(_request(*given))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self._outcome.append(error)
         self._alive.set()
         self._done.set()
 
     def answer(self, spent: float = 0.0) -> Answer:
-        """The answer. Raises ServerAway when the server cannot be reached, or does not answer in time.
+        """Return the answer. Raise ServerAway when the server cannot be reached, or does not answer in time.
 
-        `spent` seconds of the time for a sign of life are gone already.
+        `spent` seconds of the time for a first response have passed already.
         """
         limit = max(self._remote.connect_ms / 1000 - spent, LEAST_WAIT)
         if not self._alive.wait(limit) or not self._done.wait(self._wait):
@@ -141,11 +141,11 @@ class Asking:
 
 
 def ask(remote: Remote, method: str, path: str, body: bytes = b"", wait: float = WAIT) -> Answer:
-    """The server's answer; ServerAway without one."""
-    return Asking(remote, method, path, body, wait=wait).answer()
+    """Return the server's answer; raise ServerAway without one."""
+    return PendingRequest(remote, method, path, body, wait=wait).answer()
 
 
-def _asked(
+def _request(
     remote: Remote,
     method: str,
     path: str,
@@ -166,7 +166,7 @@ def _asked(
     with _opened(parts.hostname or "", parts.port, remote) as opened:
         opened.sendall(head)
         stream = opened.makefile("rb")
-        # Whoever accepts a connection need not be alive: where a sign of life is asked for, its first bytes are one.
+        # A server may accept a connection while hanging: only its first bytes prove that it responds.
         refused = "Expect" in headers and not stream.peek(12).startswith(b"HTTP/1.1 100")
         opened.settimeout(wait)
         alive.set()
@@ -180,12 +180,12 @@ def _asked(
 
 
 def _opened(host: str, port: int | None, remote: Remote) -> Any:
-    """A connection to the server, encrypted where its address says so."""
+    """Open a connection to the server, encrypted if its address says so."""
     import socket
 
     secret = remote.url.startswith("https:")
     opened = socket.create_connection((host, port or (443 if secret else 80)), remote.connect_ms / 1000)
-    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # headers and body are sent apart
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # headers and body are sent separately
     return _context(remote).wrap_socket(opened, server_hostname=host) if secret else opened
 
 
@@ -216,7 +216,7 @@ def _away(remote: Remote, error: Exception) -> ServerAway:
 
 
 def query_of(scope: Scope) -> str:
-    """Who asks, within what the token is bound to, as a query: headers cannot contain every name."""
+    """Return the scope as a query, within the limits of the token: headers cannot contain every name."""
     given = {
         "session": scope.session_id,
         "project": scope.project,
@@ -226,7 +226,7 @@ def query_of(scope: Scope) -> str:
     return urlencode({name: value for name, value in given.items() if value})
 
 
-# ---- a server that did not answer is left alone for a while ----
+# ---- a server that did not answer is skipped for a while ----
 
 
 def _mark(home: Path) -> Path:
@@ -234,7 +234,7 @@ def _mark(home: Path) -> Path:
 
 
 def is_away(home: Path) -> bool:
-    """Whether the server did not answer a moment ago."""
+    """Return whether the server did not answer a moment ago."""
     try:
         return abs(time.time() - _mark(home).stat().st_mtime) < AWAY_SECONDS
     except OSError:

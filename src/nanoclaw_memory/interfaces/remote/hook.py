@@ -1,4 +1,4 @@
-"""Hooks of a thin client: the server answers; while it is away they are silent, and what is said waits in a spool."""
+"""Hooks of a thin client: the server answers; while it is away they are silent, and exchanges are spooled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.hooks import Event, parse, without_files
 from nanoclaw_memory.interfaces.remote.connection import (
     Answer,
-    Asking,
+    PendingRequest,
     Remote,
     ServerAway,
     is_away,
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
 
 ENDING = 0.02  # seconds that a hook needs to end
-HOOK_WAIT = 2.5  # seconds for an answer of a server that is there; clients allow five
-ALIVE = {"Expect": "100-continue"}  # a server that is alive says so before it works out its answer
+HOOK_WAIT = 2.5  # seconds for an answer of a responding server; clients allow five
+ALIVE = {"Expect": "100-continue"}  # a responding server sends 100 Continue before it computes its answer
 AT_ONCE = 10  # exchanges that one hook delivers
 DELIVERING = ("start", "answer", "compact", "end")
-REFUSED = (400, 404, 409, 413, 422)  # for good: others would wait behind it
+REFUSED = (400, 404, 409, 413, 422)  # permanently: others would wait behind it
 
 
 def answer_from_server(request: Request) -> bytes:
-    """The JSON to print for one hook; nothing when the server is away or anything is wrong."""
-    age = _age()
+    """Return the JSON to print for one hook; nothing when the server is away or anything is wrong."""
+    age = _seconds_since_start()
     event = parse(request.argument, read_input())
     began = time.monotonic() - age  # the client's time for its input does not count
     if event is None or event.payload.get("agent_type") == "":
@@ -51,8 +51,8 @@ def answer_from_server(request: Request) -> bytes:
     try:
         remote = load(home)
         scope = _scope(request, event)
-        asking = _asking(remote, scope, event) if remote and not is_away(home) else None
-        _note(home, scope, event)  # while the connection is made
+        asking = _start_request(remote, scope, event) if remote and not is_away(home) else None
+        _spool(home, scope, event)  # while the connection is made
         answer = _answered(asking, remote, began) if remote and asking else b""
     except ServerAway:
         note_away(home, True)
@@ -64,12 +64,12 @@ def answer_from_server(request: Request) -> bytes:
     return answer
 
 
-def _age() -> float:
-    """Seconds since this process was started; its CPU time where that is not told, or it does more than this."""
+def _seconds_since_start() -> float:
+    """Return the seconds since this process was started, or at least its CPU time if that is unknown."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError):  # no Linux
+    except (OSError, AttributeError):  # not Linux
         return time.process_time()
     return age if 0 <= age < HOOK_WAIT else time.process_time()
 
@@ -90,8 +90,8 @@ def _scope(request: Request, event: Event) -> Scope:
     return Scope(request.group, event.session or request.session, not request.shared, "agent", project)
 
 
-def _note(home: Path, scope: Scope, event: Event) -> None:
-    """Spool what was asked or answered: once the answer is there, the server gets both."""
+def _spool(home: Path, scope: Scope, event: Event) -> None:
+    """Spool a message or an answer; the server gets both together."""
     if event.kind in ("prompt", "asked"):
         text, kind = as_typed(event.text("prompt")), "prompt"
     elif event.kind == "answer":
@@ -102,24 +102,24 @@ def _note(home: Path, scope: Scope, event: Event) -> None:
         RemoteSpool(home).note(scope, kind, text)
 
 
-def _asking(remote: Remote, scope: Scope, event: Event) -> Asking | None:
+def _start_request(remote: Remote, scope: Scope, event: Event) -> PendingRequest | None:
     if event.kind in ("asked", "answer"):
         return None
     body = json.dumps({**without_files(event.payload), "hook_event_name": event.name}).encode()
     path = f"/api/v1/hooks/{quote(event.name, safe='')}?{query_of(scope)}"
-    return Asking(remote, "POST", path, body, ALIVE, HOOK_WAIT)
+    return PendingRequest(remote, "POST", path, body, ALIVE, HOOK_WAIT)
 
 
-def _answered(asking: Asking, remote: Remote, began: float) -> bytes:
+def _answered(asking: PendingRequest, remote: Remote, began: float) -> bytes:
     answer = asking.answer(spent=time.monotonic() - began + ENDING)
     _require_there(answer, remote)
     return answer.body if answer.status == 200 else b""
 
 
 def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) -> int:
-    """Report exchanges that wait. The server knows one by its session, moment and words, and takes it once.
+    """Report spooled exchanges. The server recognises one by session, moment and words, and stores it once.
 
-    A hook says when it `began`: it gives up a server without a sign of life soon after that.
+    A hook passes when it `began`: soon after that it abandons a server without a response.
     """
 
     def send(spoken: SpooledExchange) -> None:
@@ -131,16 +131,16 @@ def deliver(home: Path, remote: Remote, limit: int, began: float | None = None) 
             "at": stamp(spoken.at),
         }
         path = f"/api/v1/turns/after?{query_of(scope)}"
-        asking = Asking(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
+        asking = PendingRequest(remote, "POST", path, json.dumps(said).encode(), ALIVE, HOOK_WAIT)
         answer = asking.answer(spent=0.0 if began is None else time.monotonic() - began + ENDING)
         _require_there(answer, remote)
-        began = None  # it is there
+        began = None  # it responds
 
     return RemoteSpool(home).deliver(send, limit)
 
 
 def _require_there(answer: Answer, remote: Remote) -> None:
-    """A server that is broken or does not know the token is away: nothing is lost by asking it later."""
+    """Treat a server that is broken or does not know the token as away: nothing is lost by asking it later."""
     if answer.status == 503:
         raise NanoClawError(f"{remote.url} is busy", "ask again")
     if answer.status >= 400 and answer.status not in REFUSED:

@@ -1,4 +1,4 @@
-"""Relays an MCP conversation between standard input and output and a server on another machine."""
+"""Relay an MCP conversation between standard input and output and a server on another machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.interfaces.mcp.opening import scope_of
 from nanoclaw_memory.interfaces.mcp_relay import failed, lines_of, message_of, write_all
-from nanoclaw_memory.interfaces.remote.connection import Asking, Remote, load, query_of
+from nanoclaw_memory.interfaces.remote.connection import PendingRequest, Remote, load, query_of
 
 if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.shim import Request
@@ -19,7 +19,7 @@ WAIT = 60.0  # seconds for one call
 
 
 def relay(request: Request) -> None:
-    """Send every line to the server, and its answer back; a call that the server does not answer gets an error."""
+    """Send every line to the server, and its answer back; a call without an answer gets an error."""
     home = Path(request.home).expanduser()
     remote = load(home)
     if remote is None:
@@ -31,12 +31,12 @@ def relay(request: Request) -> None:
 
 
 class _Conversation:
-    """The lines of one client, each a request of its own: the server keeps nothing between them."""
+    """The lines of one client, each a separate request: the server keeps nothing between them."""
 
     def __init__(self, remote: Remote, path: str) -> None:
         self._remote = remote
         self._path = path
-        self._version = ""  # that both sides have agreed on
+        self._version = ""  # on which both sides have agreed
         self._lock = threading.Lock()
         self._calls: list[threading.Thread] = []
 
@@ -47,10 +47,10 @@ class _Conversation:
         call.start()
         if message.get("method") == "initialize":
             call.join()
-        self._calls = [one for one in (*self._calls, call) if one.is_alive()]
+        self._calls = [thread for thread in (*self._calls, call) if thread.is_alive()]
 
     def end(self) -> None:
-        """Wait for the answers that are due."""
+        """Wait for the outstanding answers."""
         for call in self._calls:
             call.join(WAIT)
 
@@ -70,7 +70,7 @@ class _Conversation:
             if version and isinstance(params, dict) and isinstance(params.get("name"), str):
                 headers["Mcp-Name"] = params["name"]
         try:
-            answer = Asking(self._remote, "POST", self._path, line.strip(), headers, WAIT).answer()
+            answer = PendingRequest(self._remote, "POST", self._path, line.strip(), headers, WAIT).answer()
             body = answer.body.strip()
             if answer.status >= 400 and not message_of(body).get("jsonrpc"):
                 answer.json()

@@ -1,4 +1,4 @@
-"""The memory of a server on another machine as commands use it: a call of a method is a request of its operation."""
+"""The memory of a server on another machine, for commands: each method call is a request of its operation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nanoclaw_memory.interfaces.remote.client import findings
 from nanoclaw_memory.interfaces.remote.connection import ask, load, query_of
 from nanoclaw_memory.types import Finding, LogLine, Scope
 
-_NAMED = {"graph_search": "graph.search"}  # operations that call no method of ours by its name
+_NAMED = {"graph_search": "graph.search"}  # operations whose name differs from the method's
 
 
 def _called(operation: Operation) -> str:
@@ -36,12 +36,12 @@ class RemoteHome(msgspec.Struct, frozen=True):
     root: Path
 
     def exists(self) -> bool:
-        """There is a memory, elsewhere."""
+        """Return True: the memory exists on the server."""
         return True
 
 
 class RemoteMemory:
-    """What a token buys at a server; everything else is done on the server's machine."""
+    """What a token allows at a server; everything else is done on the server's machine."""
 
     def __init__(self, home: Path, scope: Scope) -> None:
         self.home = RemoteHome(home)
@@ -54,14 +54,14 @@ class RemoteMemory:
         self.close()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
     def doctor(self, fix: bool = False) -> list[Finding]:
-        """What a check-up of the connection finds."""
+        """Return the findings of a check of the connection."""
         return list(findings(self.home.root))
 
     def log(self, day: date | None = None) -> tuple[date, list[LogLine]]:
-        """The entries of one day's log; today's without a day."""
+        """Return the entries of one day's log, by default today's."""
         return day or datetime.now().date(), RemoteCall(self, "_log")(day)
 
     def __getattr__(self, name: str) -> RemoteCall:
@@ -84,7 +84,7 @@ class RemoteCall:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         if self._name == "graph.reinforce":
-            return ""  # what a person looks up from afar warms nothing
+            return ""  # remote look-ups warm nothing
         operation = CALLS.get(self._name)
         remote = load(self._memory.home.root)
         if operation is None or remote is None:
@@ -108,12 +108,12 @@ class RemoteCall:
 
 
 def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by their names on the wire; what is left to its default is left out."""
+    """Return the arguments of a call by their names in the request, without defaults."""
     bound = inspect.signature(operation.call).bind_partial(None, *given, **named).arguments
     found = {}
-    for name, one in operation.names.items():
-        value = bound.get(one.name, one.default)
-        if one.name in bound and value is not None and value != one.default:
+    for name, parameter in operation.names.items():
+        value = bound.get(parameter.name, parameter.default)
+        if parameter.name in bound and value is not None and value != parameter.default:
             sent = plain(value)
             found[name] = str(sent).lower() if isinstance(sent, bool) and operation.method == "GET" else sent
     limit = bound.get("limit")
@@ -121,7 +121,7 @@ def _on_the_wire(operation: Operation, given: tuple[Any, ...], named: dict[str, 
 
 
 def _result(operation: Operation, answer: dict[str, Any]) -> Any:
-    """What the method returns, made again from the JSON."""
+    """Return the method's result, restored from the JSON."""
     wanted = operation.hints.get("return")
     if operation.paged:
         found: Any = answer["items"]
@@ -135,23 +135,23 @@ def _result(operation: Operation, answer: dict[str, Any]) -> Any:
         return None
     else:
         found = answer
-    return _made(wanted, found)
+    return _restored(wanted, found)
 
 
-def _made(wanted: Any, value: Any) -> Any:
-    """A value of this type from JSON. msgspec makes all but a choice between two structs."""
+def _restored(wanted: Any, value: Any) -> Any:
+    """Return a value of this type from JSON. msgspec converts everything but a choice between two structs."""
     parts, outer = get_args(wanted), get_origin(wanted)
     structs = [one for one in (wanted, *parts) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
     if structs and isinstance(value, dict):
         kind = max(structs, key=lambda one: len(value.keys() & set(one.__struct_fields__)))
         hints = get_type_hints(kind)
-        return kind(**{name: _made(hints[name], one) for name, one in value.items() if name in hints})
+        return kind(**{name: _restored(hints[name], one) for name, one in value.items() if name in hints})
     if outer in (Union, UnionType) and value is not None:
-        lists = [one for one in parts if get_origin(one) in (list, tuple, Sequence)]
-        plain_ones = [one for one in parts if one is not type(None) and one not in lists]
-        return _made((lists if isinstance(value, list) else plain_ones)[0], value)
+        lists = [part for part in parts if get_origin(part) in (list, tuple, Sequence)]
+        plain_ones = [part for part in parts if part is not type(None) and part not in lists]
+        return _restored((lists if isinstance(value, list) else plain_ones)[0], value)
     if parts and isinstance(value, list):
-        made = [_made(parts[0], one) for one in value]
+        made = [_restored(parts[0], one) for one in value]
         return tuple(made) if outer is tuple else made
     return msgspec.convert(value, wanted, strict=False, dec_hook=_decode)
 

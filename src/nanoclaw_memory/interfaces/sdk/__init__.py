@@ -1,1 +1,1 @@
-"""SDK helpers: our memory inside agents written with other people's SDKs; each needs that SDK installed."""
+"""SDK helpers: our memory inside agents written with other SDKs; each needs that SDK installed."""

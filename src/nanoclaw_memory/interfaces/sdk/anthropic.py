@@ -30,5 +30,5 @@ class MemoryTool(BetaAbstractMemoryTool):
         except NanoClawError as error:
             raise ToolError(error.message) from error
 
-    # The SDK calls a method for each command; what it asks for is in the command itself.
+    # The SDK calls a method for each command; the request is in the command itself.
     view = create = str_replace = insert = delete = rename = execute

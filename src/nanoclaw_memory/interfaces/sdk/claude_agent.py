@@ -19,7 +19,7 @@ DRAINED = 5  # exchanges archived at a time
 
 
 def hook_callbacks(memory: Memory) -> dict[str, Hook]:
-    """The callbacks by event; a failing one does nothing, because the SDK would block the prompt."""
+    """Return the callbacks by event; a failing one does nothing, because the SDK would block the prompt."""
     started: set[str] = set()
 
     def of_session(session: str) -> Memory:
@@ -29,7 +29,7 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
         return nullcontext(of_session(scope.session_id))
 
     def told(event: str, given: Any) -> str:
-        """What a hook of a client would be told."""
+        """Return the answer of a client's hook."""
         raw = answer(event, json.dumps(given, default=str).encode(), opened, memory.scope)
         return str(json.loads(raw or b"{}").get("hookSpecificOutput", {}).get("additionalContext", ""))
 
@@ -63,7 +63,7 @@ def hook_callbacks(memory: Memory) -> dict[str, Hook]:
 
 
 def hooks(memory: Memory) -> dict[str, Any]:
-    """What `ClaudeAgentOptions(hooks=…)` takes."""
+    """Return the value for `ClaudeAgentOptions(hooks=…)`."""
     from claude_agent_sdk import HookMatcher
 
     return {

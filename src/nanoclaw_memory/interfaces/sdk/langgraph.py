@@ -24,13 +24,13 @@ from nanoclaw_memory.types import StoredItem
 
 
 class MemoryStore(BaseStore):
-    """Items survive restarts and belong to the group of the memory they were put into."""
+    """Items survive restarts and belong to the group of their memory."""
 
     def __init__(self, memory: Memory) -> None:
         self._items = memory.workspace.sdk_items
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Carry out operations: what is read is what there was before the batch, the last put of a key counts."""
+        """Carry out operations: reads see the state before the batch, the last put of a key counts."""
         asked = list(ops)
         results = [self._read(op) for op in asked]
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
@@ -39,7 +39,7 @@ class MemoryStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """The same without holding up the event loop."""
+        """Do the same without blocking the event loop."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _read(self, op: Any) -> Any:
@@ -80,17 +80,21 @@ def _fields(found: StoredItem) -> dict[str, Any]:
 
 
 def _texts(item: StoredItem) -> list[str]:
-    """What of an item is searched: all that it says, or the fields that it was put with."""
+    """Return the searchable texts of an item: all of it, or the fields named when it was put."""
     if item.fields is None:
-        return ["; ".join(_said(item.value))] if item.value else []
+        return ["; ".join(_values_with_names(item.value))] if item.value else []
     return [text for path in item.fields for text in get_text_at_path(item.value, path)]
 
 
-def _said(value: Any) -> list[str]:
-    """Every value in a value, with the name before it."""
+def _values_with_names(value: Any) -> list[str]:
+    """Return every value in a value, with the name before it."""
     if isinstance(value, Mapping):
-        return [f"{name}: {text}" for name, part in value.items() for text in _said(part)]
-    return [text for part in value for text in _said(part)] if isinstance(value, list) else [str(value)]
+        return [f"{name}: {text}" for name, part in value.items() for text in _values_with_names(part)]
+    return (
+        [text for part in value for text in _values_with_names(part)]
+        if isinstance(value, list)
+        else [str(value)]
+    )
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -104,7 +108,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _compare(value: Any, condition: Any) -> bool:
-    """Whether a value meets a condition, as LangGraph's own stores compare: part by part, with operators."""
+    """Return whether a value meets a condition, as LangGraph's own stores compare: part by part, with operators."""
     if isinstance(condition, dict) and any(str(name).startswith("$") for name in condition):
         for name in condition:
             if name not in _OPERATORS:

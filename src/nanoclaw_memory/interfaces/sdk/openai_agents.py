@@ -1,4 +1,4 @@
-"""A `Session` for the OpenAI Agents SDK: history survives restarts, and what was said can be recalled later."""
+"""A `Session` for the OpenAI Agents SDK: history survives restarts, and exchanges can be recalled later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MemorySession:
         self._memory = memory
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """The history, oldest first; the latest `limit` items of it, or as many as the settings say."""
+        """Return the history, oldest first; the latest `limit` items of it, or as many as the settings say."""
         own = self.session_settings
         most = (own.get("limit") if isinstance(own, dict) else own.limit) if own and limit is None else limit
         return await asyncio.to_thread(self._memory.workspace.sdk_items.history, self.session_id, most)
@@ -45,7 +45,7 @@ class MemorySession:
                 self._memory.conversations.note("answer", text)
         try:
             self._memory.conversations.drain(limit=20)
-        except StoreError as error:  # what was said waits in the spool; the agent's run goes on
+        except StoreError as error:  # the exchange waits in the spool; the agent's run continues
             self._memory.group.telemetry.record("drain failed", error=error.message)
 
 

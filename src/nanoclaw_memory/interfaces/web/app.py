@@ -1,4 +1,4 @@
-"""The page as routes: who may open it, which screen answers, and the headers that every answer has."""
+"""The page as routes: access, the screen that answers, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from nanoclaw_memory.errors import NanoClawError, NotFound, PathRefused
 from nanoclaw_memory.interfaces.http.api import status_of
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, Screen, ScreenData, WebRequest
 from nanoclaw_memory.interfaces.web.screens import SCREENS
 from nanoclaw_memory.interfaces.web.sessions import SESSION_SECONDS, PageSessions, csrf_token
 from nanoclaw_memory.interfaces.web.templates import HERE, environment, language_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.interfaces.http.pool import MemoryPool
     from nanoclaw_memory.memory import Memory
 
-SESSION = "nanoclaw.session"  # the key of an ASGI scope under which the guard leaves the session of a cookie
+SESSION = "nanoclaw.session"  # the key of an ASGI scope under which the guard stores the session of a cookie
 SAFE_METHODS = ("GET", "HEAD")
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -54,7 +54,7 @@ class Page:
         self._cookie = f"ncm_{port}"  # a browser sends cookies to every port of a host
 
     def routes(self) -> list[Route]:
-        """Starlette's routes: assets, opening and leaving, and every screen for the main group and the others."""
+        """Return Starlette's routes: assets, login and logout, and every screen for the main group and the others."""
         made = [
             Route("/static/{name:path}", _static, methods=["GET"]),
             Route("/open/{link}", self._open, methods=["GET"]),
@@ -65,14 +65,14 @@ class Page:
                 made.append(Route(base + screen.path or "/", self._handler(screen), methods=[screen.method]))
         return made
 
-    # ---- who may open it ----
+    # ---- access ----
 
     def refusal(self, scope: AsgiScope, headers: Mapping[bytes, bytes]) -> Response | None:
-        """Why a request without a token is refused; otherwise its session is left in the scope."""
+        """Return why a request without a token is refused; otherwise store its session in the scope."""
         path = scope["path"]
         if path.startswith(("/static/", "/open/")) and scope["method"] in SAFE_METHODS:
             return None
-        session = self._given(headers)
+        session = self._session_cookie(headers)
         language = language_of(headers.get(b"accept-language", b"").decode("latin-1"))
         if not session or not self._sessions.is_valid(session):
             return _error(
@@ -83,7 +83,7 @@ class Page:
         scope[SESSION] = session
         return None
 
-    def _given(self, headers: Mapping[bytes, bytes]) -> str:
+    def _session_cookie(self, headers: Mapping[bytes, bytes]) -> str:
         try:
             cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
         except CookieError:
@@ -103,7 +103,7 @@ class Page:
 
     async def _leave(self, request: Request) -> Response:
         session = request.scope.get(SESSION, "")
-        asked = await _asked(request)
+        asked = await _web_request(request)
         if not session or not _is_genuine(asked, session):
             return _error(403, "The form is not of this page.", "reload the page", asked.language)
         self._sessions.end(session)
@@ -113,7 +113,7 @@ class Page:
 
     def _handler(self, screen: Screen) -> Any:
         async def handle(request: Request) -> Response:
-            asked = await _asked(request)
+            asked = await _web_request(request)
             try:
                 session = _session_of(request)
                 if request.method not in SAFE_METHODS and not _is_genuine(asked, session):
@@ -144,21 +144,21 @@ def _session_of(request: Request) -> str:
 
 
 def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, request: Request) -> Response:
-    """What a screen says, as a response; in the memory's own thread."""
+    """Return a screen's result as a response; runs in the memory's own thread."""
     memory.admin.require_home()
     if memory.scope.group not in memory.home.groups():
         raise NotFound(f"there is no group {memory.scope.group}", "see Groups and tasks")
     answer = screen.answer(memory, asked)
     group = request.path_params.get("group", "")
     base = f"/g/{group}" if group else ""
-    if isinstance(answer, Moved):
+    if isinstance(answer, Redirection):
         query = urlencode(
             {name: value for name, value in (("done", answer.note), ("undo", answer.undo)) if value}
         )
         mark = "&" if "?" in answer.path else "?"
         place = base + (answer.path or "/") + (mark + query if query else "")
         return RedirectResponse(place, 303, headers=HEADERS)
-    if isinstance(answer, Sent):
+    if isinstance(answer, ScreenData):
         return JSONResponse(answer.data, headers={**HEADERS, "cache-control": "no-store"})
     common = {
         "base": base,
@@ -168,12 +168,12 @@ def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, req
         "now": memory.clock.now(),
         "done": asked.text("done"),
         "undo": asked.text("undo"),
-        "asked": asked,
+        "request": asked,
     }
     return _html(answer.template, {**common, **answer.values}, asked.language, answer.status, request)
 
 
-async def _asked(request: Request) -> WebRequest:
+async def _web_request(request: Request) -> WebRequest:
     values: dict[str, list[str]] = {name: request.query_params.getlist(name) for name in request.query_params}
     if request.method not in SAFE_METHODS:
         body = (await request.body()).decode("utf-8", "replace")
@@ -187,7 +187,9 @@ def _is_genuine(asked: WebRequest, session: str) -> bool:
 
 
 def _same_origin(headers: Mapping[bytes, bytes]) -> bool:
-    """A foreign Origin was refused before; a cookie alone proves nothing, so a browser must have named its own."""
+    """Return whether a browser named its own origin: a cookie alone proves nothing; foreign origins were refused
+    before.
+    """
     return b"origin" in headers or headers.get(b"sec-fetch-site") == b"same-origin"
 
 
@@ -214,7 +216,7 @@ def _error(status: int, message: str, hint: str, language: str = "en") -> Respon
 
 
 def error(request: Request, status: int, message: str) -> Response:
-    """An error page, for what no screen answers."""
+    """Return an error page, for paths without a screen."""
     return _error(status, message, "", language_of(request.headers.get("accept-language", "")))
 
 
@@ -232,7 +234,7 @@ async def _static(request: Request) -> Response:
 
 @cache
 def assets() -> Mapping[str, tuple[str, bytes, bytes]]:
-    """The page's own files by name: kind, bytes, compressed bytes."""
+    """Return the page's own files by name: kind, bytes, compressed bytes."""
     folder = HERE / "static"
     found = [path for path in sorted(folder.rglob("*")) if path.suffix in KINDS]
     return {
@@ -244,5 +246,5 @@ def assets() -> Mapping[str, tuple[str, bytes, bytes]]:
 
 @cache
 def asset(name: str) -> str:
-    """The address of one of our files; it changes with the file."""
+    """Return the address of one of our files; it changes with the file."""
     return f"/static/{name}?{hashlib.sha256(assets()[name][1]).hexdigest()[:12]}"

@@ -1,4 +1,6 @@
-"""Sessions of the page: a one-time link becomes a cookie; the home keeps the hashes of both, so a restart ends none."""
+"""Sessions of the page: a one-time link becomes a cookie; the home stores the hashes of both, so a restart ends
+none.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +24,25 @@ class PageSessions:
         self._folder = home / "web-sessions"
 
     def new_link(self) -> str:
-        """The secret of a link that opens the page once, within ten minutes."""
+        """Return the secret of a link that opens the page once, within ten minutes."""
         return self._new("link")
 
     def redeem(self, link: str) -> str | None:
-        """The secret of a new session for a link; None for one that was used, is too old or was never made."""
+        """Return the secret of a new session for a link; None for a link that is used, expired or unknown."""
         path, valid = self._file("link", link), self._is_fresh("link", link, LINK_SECONDS)
         try:
-            path.unlink()  # of two who come at once only one removes it
+            path.unlink()  # of two simultaneous requests only one removes it
         except OSError:
             return None
         self._remove_old()
         return self._new("session") if valid else None
 
     def is_valid(self, session: str) -> bool:
-        """Whether a cookie names a session that has not ended."""
+        """Return whether a cookie names a session that has not ended."""
         return self._is_fresh("session", session, SESSION_SECONDS)
 
     def end(self, session: str = "") -> int:
-        """End one session, or all of them with every open link; returns how many sessions that were."""
+        """End one session, or all of them with every open link; return how many sessions ended."""
         ended = [self._file("session", session)] if session else [*self._folder.glob("*-*")]
         for path in ended:
             path.unlink(missing_ok=True)
@@ -69,5 +71,5 @@ class PageSessions:
 
 
 def csrf_token(session: str) -> str:
-    """What every form of a session contains; it tells nothing of the cookie."""
+    """Return the token in every form of a session; it reveals nothing of the cookie."""
     return hmac.new(session.encode(), b"form", "sha256").hexdigest()

@@ -24,7 +24,7 @@ LANGUAGES = ("en", "de")
 
 @cache
 def environment(language: str) -> Environment:
-    """The templates in one language."""
+    """Return the templates in one language."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -49,31 +49,31 @@ def environment(language: str) -> Environment:
 
 @cache
 def german() -> Mapping[str, str]:
-    """English texts of the page and what they are in German."""
+    """Return the German translations of the page's English texts."""
     found: dict[str, str] = json.loads((HERE / "german.json").read_text(encoding="utf-8"))
     return found
 
 
 def language_of(accepted: str) -> str:
-    """The first of our languages that a browser names; browsers name the preferred one first."""
+    """Return the first of our languages that a browser names; browsers name the preferred one first."""
     names = (part.strip()[:2].lower() for part in accepted.split(","))
     return next((name for name in names if name in LANGUAGES), "en")
 
 
 def _shown(value: Any) -> Any:
-    """The one place where a text enters a page: nothing in it hides, reorders or controls."""
+    """Render a text: the one place where text enters a page, with everything hidden or reordering made visible."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return visible(value)
     return "" if value is None else value
 
 
 def exact(text: str) -> Markup:
-    """A text to be edited: escaped, and otherwise as it is. A browser drops the first line end of a field."""
+    """Escape a text to be edited without other changes. A browser drops the first line end of a field."""
     return Markup("\n") + escape(text)
 
 
 def markdown(text: str) -> Markup:
-    """Markdown as HTML; HTML in it stays text, and nothing is loaded from elsewhere."""
+    """Render Markdown as HTML; HTML in it stays text, and nothing is loaded from elsewhere."""
     return Markup(_markdown().render(visible(text)))  # noqa: S704 - markdown-it escapes every text
 
 
@@ -85,30 +85,30 @@ def _markdown() -> Any:
 
 
 def pairs(values: Sequence[str]) -> list[tuple[str, str]]:
-    """Choices whose words are their values."""
+    """Return choices whose labels are their values."""
     return [(value, value) for value in values]
 
 
 def marked(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff, each with its mark."""
+    """Return the lines of a diff, each with its mark."""
     return [(line[:1], line) for line in diff.splitlines()]
 
 
 def setting(value: Any) -> str:
-    """A setting's value as it is written in the file or on the command line."""
+    """Return a setting's value as it is written in the file or on the command line."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @pass_context
 def when(context: Context, moment: str) -> str:
-    """A stored moment in the user's zone, to the minute."""
+    """Return a stored moment in the user's zone, to the minute."""
     found = _local(context, moment)
     return f"{found:%Y-%m-%d %H:%M}" if found else visible_line(moment)
 
 
 @pass_context
 def day(context: Context, moment: str) -> str:
-    """The day of a stored moment in the user's zone; a bare day stays as it is."""
+    """Return the day of a stored moment in the user's zone; a bare day stays as it is."""
     found = _local(context, moment) if len(moment) > 10 else None
     return f"{found:%Y-%m-%d}" if found else visible_line(moment)
 

@@ -1,4 +1,4 @@
-"""Conversations and archives, what a message would be given, a day with all that happened, what changed since."""
+"""Conversations and archives, the blocks for a message, a day's events, and changes since a day."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.clock import end_of, start_of
 from nanoclaw_memory.errors import InvalidValue
-from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import RenderedScreen, Screen, WebRequest
 from nanoclaw_memory.interfaces.web.screens.pages import difference
 from nanoclaw_memory.interfaces.web.templates import marked
 
@@ -21,48 +21,53 @@ MOST_PAGES = 20
 SHOWN = 100  # of entries and of facts
 
 
-def sessions(memory: Memory, asked: WebRequest) -> Shown:
-    """The sessions, newest first, or where something was said."""
-    query = asked.text("q")
+def sessions(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show the sessions, newest first, or the hits of a search."""
+    query = request.text("q")
     said = memory.conversations.search(query, 20) if query else []
-    found = asked.slice(memory.conversations.sessions(MOST_SESSIONS))
-    return Shown("conversations.html", {**found, "query": query, "said": said})
+    found = request.slice(memory.conversations.sessions(MOST_SESSIONS))
+    return RenderedScreen("conversations.html", {**found, "query": query, "said": said})
 
 
-def session(memory: Memory, asked: WebRequest) -> Shown:
-    """What was said in one session."""
-    name = asked.text("session")
-    return Shown("conversation.html", {**asked.slice(memory.conversations.session(name)), "session": name})
-
-
-def files(memory: Memory, asked: WebRequest) -> Shown:
-    """Archived conversations, and the raw transcripts of this group's agent."""
-    archives = memory.conversations.archives()[::-1]
-    return Shown(
-        "transcripts.html", {**asked.slice(archives), "transcripts": memory.conversations.transcripts()[:100]}
+def session(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show the exchanges of one session."""
+    name = request.text("session")
+    return RenderedScreen(
+        "conversation.html", {**request.slice(memory.conversations.session(name)), "session": name}
     )
 
 
-def inspect(memory: Memory, asked: WebRequest) -> Shown:
-    """What would be put before a message, and what nearly was: nothing is recorded."""
-    message, name, project = (asked.text(name) for name in ("message", "session", "project"))
+def files(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show archived conversations, and the raw transcripts of this group's agent."""
+    archives = memory.conversations.archives()[::-1]
+    return RenderedScreen(
+        "transcripts.html",
+        {**request.slice(archives), "transcripts": memory.conversations.transcripts()[:100]},
+    )
+
+
+def inspect(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show the blocks for a message, and what was nearly chosen; nothing is recorded."""
+    message, name, project = (request.text(name) for name in ("message", "session", "project"))
     values: dict[str, Any] = {"message": message, "session": name, "project": project, "turn": None}
     if message:
         with memory.for_session(name, project) as own:
             values["turn"] = own.before_turn(message, explain=True)
-    return Shown("turn.html", values)
+    return RenderedScreen("turn.html", values)
 
 
-def timeline(memory: Memory, asked: WebRequest) -> Shown:
-    """Log lines, conversations, entries and changed facts of one day."""
-    day = _day(asked.text("day")) if asked.text("day") else memory.clock.now().date()
+def timeline(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show log lines, conversations, entries and changed facts of one day."""
+    day = _day(request.text("day")) if request.text("day") else memory.clock.now().date()
     first, last = _bounds(memory, day)
     talked = [
-        one for one in memory.conversations.sessions(MOST_SESSIONS) if one.first <= last and one.last >= first
+        session
+        for session in memory.conversations.sessions(MOST_SESSIONS)
+        if session.first <= last and session.last >= first
     ]
-    files = [one.path for one in memory.workspace.files()]
+    files = [file.path for file in memory.workspace.files()]
     days = [path[7:17] for path in files if path.startswith("memory/2") and len(path) == 20]
-    return Shown(
+    return RenderedScreen(
         "timeline.html",
         {
             "day": day.isoformat(),
@@ -79,15 +84,15 @@ def timeline(memory: Memory, asked: WebRequest) -> Shown:
     )
 
 
-def changes(memory: Memory, asked: WebRequest) -> Shown:
-    """What is different since a day or a checkpoint: pages, entries, facts."""
-    if name := asked.text("checkpoint"):
+def changes(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show what is different since a day or a checkpoint: pages, entries, facts."""
+    if name := request.text("checkpoint"):
         found = memory.workspace.compare_checkpoint(name)
         rows = [(one.path, one.kind, marked(one.diff)) for one in found]
-        return Shown("changes.html", {"since": name, "pages": rows, "entries": [], "facts": []})
-    day = _day(asked.text("since"))
+        return RenderedScreen("changes.html", {"since": name, "pages": rows, "entries": [], "facts": []})
+    day = _day(request.text("since"))
     first, _ = _bounds(memory, day)
-    return Shown(
+    return RenderedScreen(
         "changes.html",
         {
             "since": day.isoformat(),
@@ -99,7 +104,7 @@ def changes(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def _pages(memory: Memory, first: str) -> Any:
-    """Pages that were written since, each with the difference to its oldest text since then that is kept."""
+    """Return pages that were written since, each with the difference to its oldest stored text of that time."""
     changed = [one for one in memory.workspace.files() if one.changed_at >= first]
     for one in sorted(changed, key=lambda file: file.changed_at, reverse=True)[:MOST_PAGES]:
         kept = [version for version in memory.workspace.versions(one.path) if version.until >= first]
@@ -114,7 +119,7 @@ def _entries(memory: Memory, first: str, last: str) -> list[Entry]:
 
 
 def _bounds(memory: Memory, day: date) -> tuple[str, str]:
-    """The first and the last moment of a day where the person is, as stored."""
+    """Return the first and the last moment of a day in the person's time zone, as stored."""
     return start_of(day.isoformat(), memory.clock.now()), end_of(day.isoformat(), memory.clock.now())
 
 

@@ -1,11 +1,11 @@
-"""Entries and lessons: list, look at with what became of them, add, decide, retire, archive, delete."""
+"""Entries and lessons: list, show with their history, add, decide, retire, archive, delete."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, RenderedScreen, Screen, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -16,37 +16,37 @@ PRIORITIES = ("critical", "high", "medium", "low")
 MOST = 2000
 
 
-def listed(memory: Memory, asked: WebRequest) -> Shown:
-    """Entries of a status and a type, newest first."""
-    status, kind = asked.text("status") or "active", asked.text("type")
+def listed(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """List entries of a status and a type, newest first."""
+    status, kind = request.text("status") or "active", request.text("type")
     found = memory.entries.all([kind] if kind else None, status=status, limit=MOST)
     choices = {"statuses": STATUSES, "types": memory.entries.types, "priorities": PRIORITIES}
-    return Shown("entries.html", {**asked.slice(found), **choices, "status": status, "type": kind})
+    return RenderedScreen("entries.html", {**request.slice(found), **choices, "status": status, "type": kind})
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
-    """One entry, those it replaced, and its life in the audit log."""
-    chain = memory.entries.history(asked.text("id"))
-    life = memory.entries.trace(asked.text("id"))
-    return Shown("entry.html", {"one": chain[0], "replaced": chain[1:], "life": life})
+def show(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show one entry, those it replaced, and its records in the audit log."""
+    chain = memory.entries.history(request.text("id"))
+    life = memory.entries.trace(request.text("id"))
+    return RenderedScreen("entry.html", {"one": chain[0], "replaced": chain[1:], "life": life})
 
 
-def store(memory: Memory, asked: WebRequest) -> Moved:
+def store(memory: Memory, request: WebRequest) -> Redirection:
     """Store a new entry, or another wording in place of one."""
     stored = memory.store(
-        asked.text("content"),
-        asked.text("type"),
-        tags=asked.text("tags").split(),
-        priority=asked.text("priority"),
-        reason=asked.text("reason"),
-        supersedes=asked.text("supersedes"),
+        request.text("content"),
+        request.text("type"),
+        tags=request.text("tags").split(),
+        priority=request.text("priority"),
+        reason=request.text("reason"),
+        supersedes=request.text("supersedes"),
     )
-    return Moved(f"/entries/{quote(stored.id)}", "saved")
+    return Redirection(f"/entries/{quote(stored.id)}", "saved")
 
 
-def change(memory: Memory, asked: WebRequest) -> Moved:
+def change(memory: Memory, request: WebRequest) -> Redirection:
     """Approve, reject, archive, reinforce or delete one."""
-    entry_id, act = asked.text("id"), asked.text("act")
+    entry_id, act = request.text("id"), request.text("act")
     acts = {
         "approve": memory.entries.approve,
         "reject": memory.entries.reject,
@@ -54,39 +54,39 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
         "reinforce": memory.entries.reinforce,
         "delete": memory.delete,
     }
-    asked.act(acts)(entry_id)
-    return Moved("/entries" if act == "delete" else f"/entries/{quote(entry_id)}", "changed")
+    request.act(acts)(entry_id)
+    return Redirection("/entries" if act == "delete" else f"/entries/{quote(entry_id)}", "changed")
 
 
-def lessons(memory: Memory, asked: WebRequest) -> Shown:
-    """The lessons of one state or of all, newest first."""
-    found = memory.lessons.lessons(asked.text("state"))[::-1]
-    return Shown(
-        "lessons.html", {**asked.slice(found), "states": LESSON_STATES, "state": asked.text("state")}
+def lessons(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """List the lessons of one state or of all, newest first."""
+    found = memory.lessons.lessons(request.text("state"))[::-1]
+    return RenderedScreen(
+        "lessons.html", {**request.slice(found), "states": LESSON_STATES, "state": request.text("state")}
     )
 
 
-def lesson(memory: Memory, asked: WebRequest) -> Shown:
-    """One lesson with the outcomes of its injections."""
-    return Shown("lesson.html", {"detail": memory.lessons.detail(asked.number("id"))})
+def lesson(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show one lesson with the outcomes of its injections."""
+    return RenderedScreen("lesson.html", {"detail": memory.lessons.detail(request.number("id"))})
 
 
-def add_lesson(memory: Memory, asked: WebRequest) -> Moved:
-    """Add a lesson of one's own."""
+def add_lesson(memory: Memory, request: WebRequest) -> Redirection:
+    """Add a person's own lesson."""
     made = memory.lessons.add(
-        asked.text("lesson"), asked.text("trigger"), general=asked.text("general") == "1"
+        request.text("lesson"), request.text("trigger"), general=request.text("general") == "1"
     )
-    return Moved(f"/lessons/{made.id}", "saved")
+    return Redirection(f"/lessons/{made.id}", "saved")
 
 
-def change_lesson(memory: Memory, asked: WebRequest) -> Moved:
-    """Retire a lesson, or say whether it helped the last time."""
-    number, act = asked.number("id"), asked.text("act")
+def change_lesson(memory: Memory, request: WebRequest) -> Redirection:
+    """Retire a lesson, or record whether it helped the last time."""
+    number, act = request.number("id"), request.text("act")
     if act == "retire":
-        memory.lessons.retire(number, asked.text("reason"))
+        memory.lessons.retire(number, request.text("reason"))
     else:
         memory.lessons.feedback(number, act == "good")
-    return Moved(f"/lessons/{number}", "changed")
+    return Redirection(f"/lessons/{number}", "changed")
 
 
 SCREENS = (

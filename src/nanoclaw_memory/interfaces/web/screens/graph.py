@@ -1,4 +1,4 @@
-"""Graph: an entity with its neighbours and facts, now or at a date, and every way to correct them."""
+"""The graph: an entity with its neighbours and facts, now or at a date, and every way to correct them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import NotFound
-from nanoclaw_memory.interfaces.web.screen import Moved, Screen, Sent, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Redirection, RenderedScreen, Screen, ScreenData, WebRequest
 from nanoclaw_memory.rendering import visible_line
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
 
 SHOWN = 100
-STEPS = 25  # in which the drawing is laid out
+STEPS = 25  # iterations of the layout
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
-    """An entity, or the warmest facts to begin with."""
-    entity, as_of, depth = asked.text("entity"), asked.text("as_of"), asked.number("depth", 1, 4) or 1
+def show(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show an entity, or the warmest facts to begin with."""
+    entity, as_of, depth = request.text("entity"), request.text("as_of"), request.number("depth", 1, 4) or 1
     values: dict[str, Any] = {
         "entity": entity,
         "as_of": as_of,
@@ -28,15 +28,17 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
         "unknown": False,
     }
     if not entity:
-        return Shown("graph.html", {**values, "top": memory.graph.top(limit=50)})
+        return RenderedScreen("graph.html", {**values, "top": memory.graph.top(limit=50)})
     try:
         around = memory.graph.show(entity, depth, as_of or None)
     except NotFound:
-        return Shown("graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404)
+        return RenderedScreen(
+            "graph.html", {**values, "unknown": True, "top": memory.graph.top(limit=50)}, 404
+        )
     history = memory.graph.history(entity)
     days = {moment[:10] for fact in history for moment in (fact.valid_from, fact.valid_to) if moment}
     values |= {
-        **asked.slice(around.relations),
+        **request.slice(around.relations),
         "around": around,
         "facts": around.facts.get(around.center, []),
         "label": around.labels.get(around.center, around.center),
@@ -44,13 +46,13 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
         "aliases": memory.graph.aliases(entity),
         "days": [*sorted(days), f"{memory.clock.now():%Y-%m-%d}"],
     }
-    return Shown("graph.html", values)
+    return RenderedScreen("graph.html", values)
 
 
-def data(memory: Memory, asked: WebRequest) -> Sent:
-    """The neighbourhood with positions, for the drawing."""
+def data(memory: Memory, request: WebRequest) -> ScreenData:
+    """Return the neighbourhood with positions, for the drawing."""
     around = memory.graph.show(
-        asked.text("entity"), asked.number("depth", 1, 4) or 1, asked.text("as_of") or None
+        request.text("entity"), request.number("depth", 1, 4) or 1, request.text("as_of") or None
     )
     names = list(around.depths)
     number = {name: at for at, name in enumerate(names)}
@@ -65,17 +67,17 @@ def data(memory: Memory, asked: WebRequest) -> Sent:
         }
         for name, (x, y) in zip(names, places, strict=True)
     ]
-    return Sent(
+    return ScreenData(
         {"nodes": nodes, "edges": [(start, end, visible_line(word, 40)) for start, end, word in edges]}
     )
 
 
-def change(memory: Memory, asked: WebRequest) -> Moved:
+def change(memory: Memory, request: WebRequest) -> Redirection:
     """Set, retire or reject a fact; relate or unrelate; name or merge."""
-    entity, key, value, other = (asked.text(name) for name in ("entity", "key", "value", "other"))
+    entity, key, value, other = (request.text(name) for name in ("entity", "key", "value", "other"))
     graph = memory.graph
     acts: dict[str, Callable[[], object]] = {
-        "set": lambda: graph.upsert(entity, key, value, valid_from=asked.text("valid_from")),
+        "set": lambda: graph.upsert(entity, key, value, valid_from=request.text("valid_from")),
         "retire": lambda: graph.remove(entity, key, value),
         "reject": lambda: graph.reject(entity, key, value),
         "relate": lambda: graph.relate(entity, key, value),
@@ -83,12 +85,14 @@ def change(memory: Memory, asked: WebRequest) -> Moved:
         "alias": lambda: graph.alias(other, entity),
         "unalias": lambda: graph.unalias(other),
     }
-    asked.act(acts)()
-    return Moved(f"/graph?entity={quote(asked.text('shown') or entity)}", "changed")
+    request.act(acts)()
+    return Redirection(f"/graph?entity={quote(request.text('shown') or entity)}", "changed")
 
 
 def positions(depths: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[tuple[float, float]]:
-    """A place for each node, the same for the same graph: rings first, then pushed apart and pulled by edges."""
+    """Compute a position for each node, the same for the same graph: rings first, then repulsion and attraction by
+    edges.
+    """
     import numpy as np
 
     count = len(depths)

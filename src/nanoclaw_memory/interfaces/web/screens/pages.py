@@ -1,4 +1,4 @@
-"""Pages: the Markdown files rendered, by lines with where each is from, edited, and with their earlier versions."""
+"""Pages: the Markdown files rendered, by lines with the origin of each, edited, and with their earlier versions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from nanoclaw_memory.errors import Conflict
-from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest
+from nanoclaw_memory.interfaces.web.screen import Answer, Redirection, RenderedScreen, Screen, WebRequest
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -15,63 +15,63 @@ if TYPE_CHECKING:
 MAX_RENDERED = 200_000  # characters; a longer page is shown by its lines only
 
 
-def listed(memory: Memory, asked: WebRequest) -> Shown:
-    """Every file that contains the words of `q` in its name."""
-    words = asked.text("q").casefold()
-    found = [one for one in memory.workspace.files() if words in one.path.casefold()]
-    return Shown("pages.html", {**asked.slice(found), "query": asked.text("q")})
+def listed(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """List every file that contains the words of `q` in its name."""
+    words = request.text("q").casefold()
+    found = [page for page in memory.workspace.files() if words in page.path.casefold()]
+    return RenderedScreen("pages.html", {**request.slice(found), "query": request.text("q")})
 
 
-def choose(memory: Memory, asked: WebRequest) -> Moved:
-    """The page of a name that was typed."""
-    return Moved(f"/pages/{quote(asked.text('file'))}")
+def choose(memory: Memory, request: WebRequest) -> Redirection:
+    """Redirect to the page of a typed name."""
+    return Redirection(f"/pages/{quote(request.text('file'))}")
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
-    """One page: rendered, by lines, as a form, or its versions."""
-    page = memory.workspace.page(asked.text("file"))
-    view = asked.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
+def show(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show one page: rendered, by lines, as a form, or its versions."""
+    page = memory.workspace.page(request.text("file"))
+    view = request.text("view") or ("lines" if len(page.text) > MAX_RENDERED else "read")
     values: dict[str, Any] = {"one": page, "view": view if page.exists else "edit"}
     if view == "lines":
         values["lines"] = memory.workspace.line_origins(page.path)
     elif view == "history":
         values["versions"] = memory.workspace.versions(page.path)
     elif view == "version":
-        values["version"] = memory.workspace.version(page.path, asked.text("version"))
-        values["version_name"] = asked.text("version")
+        values["version"] = memory.workspace.version(page.path, request.text("version"))
+        values["version_name"] = request.text("version")
         values["diff"] = difference(values["version"].text, page.text)
-    return Shown("page.html", values)
+    return RenderedScreen("page.html", values)
 
 
-def save(memory: Memory, asked: WebRequest) -> Answer:
-    """Write the page if it still is what was read; otherwise show both texts."""
-    path, given = asked.text("file"), _with_line_ends(memory, asked)
+def save(memory: Memory, request: WebRequest) -> Answer:
+    """Write the page if it has not changed since it was read; otherwise show both texts."""
+    path, given = request.text("file"), _with_line_ends(memory, request)
     try:
-        saved = memory.workspace.save_page(path, given, asked.text("fingerprint"))
+        saved = memory.workspace.save_page(path, given, request.text("fingerprint"))
     except Conflict:
         now = memory.workspace.page(path)
         values = {"one": now, "given": given, "diff": difference(now.text, given)}
-        return Shown("conflict.html", values, 409)
-    return Moved(f"/pages/{quote(saved.path)}", "saved")
+        return RenderedScreen("conflict.html", values, 409)
+    return Redirection(f"/pages/{quote(saved.path)}", "saved")
 
 
-def restore(memory: Memory, asked: WebRequest) -> Moved:
-    """Make a version the page's text again; the text that it replaces is kept as a version."""
-    path = asked.text("file")
-    old = memory.workspace.version(path, asked.text("version"))
-    memory.workspace.save_page(path, old.text, asked.text("fingerprint"))
-    return Moved(f"/pages/{quote(old.path)}", "saved")
+def restore(memory: Memory, request: WebRequest) -> Redirection:
+    """Make a version the page's text again; the replaced text is stored as a version."""
+    path = request.text("file")
+    old = memory.workspace.version(path, request.text("version"))
+    memory.workspace.save_page(path, old.text, request.text("fingerprint"))
+    return Redirection(f"/pages/{quote(old.path)}", "saved")
 
 
-def _with_line_ends(memory: Memory, asked: WebRequest) -> str:
-    """The text of the form with the line ends of the page: a browser sends every one as CR and LF."""
-    text = asked.exact("text").replace("\r\n", "\n")
-    before = memory.workspace.page(asked.text("file")).text
+def _with_line_ends(memory: Memory, request: WebRequest) -> str:
+    """Return the text of the form with the line ends of the page: a browser sends every one as CR and LF."""
+    text = request.exact("text").replace("\r\n", "\n")
+    before = memory.workspace.page(request.text("file")).text
     return text.replace("\n", "\r\n") if "\r\n" in before else text
 
 
 def difference(before: str, after: str) -> list[tuple[str, str]]:
-    """Two texts as lines of a diff, each with its mark."""
+    """Return two texts as lines of a diff, each with its mark."""
     found = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     return [(line[:1], line) for line in list(found)[2:]]
 

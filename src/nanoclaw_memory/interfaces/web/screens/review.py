@@ -1,4 +1,4 @@
-"""Review: decide on proposals one by one or many at once, in other words too, and take decisions back."""
+"""Review: decide on proposals one by one or many at once, also reworded, and undo decisions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nanoclaw_memory.errors import NanoClawError
-from nanoclaw_memory.interfaces.web.screen import Answer, Moved, Screen, Shown, WebRequest, lines_around
+from nanoclaw_memory.interfaces.web.screen import (
+    Answer,
+    Redirection,
+    RenderedScreen,
+    Screen,
+    WebRequest,
+    lines_around,
+)
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -18,14 +25,16 @@ MAX_SOURCES = 3
 _PLACE = re.compile(r"(.+\.md):(\d+)")
 
 
-def show(memory: Memory, asked: WebRequest, problems: tuple[str, ...] = ()) -> Shown:
-    """The proposals that wait, of one kind or of all."""
+def show(memory: Memory, request: WebRequest, problems: tuple[str, ...] = ()) -> RenderedScreen:
+    """Show the open proposals, of one kind or of all."""
     waiting = memory.upkeep.review()
-    kinds = sorted({one.kind for one in waiting})
-    chosen = [one for one in waiting if asked.text("kind") in ("", one.kind)]
-    found = asked.slice(chosen)
+    kinds = sorted({proposal.kind for proposal in waiting})
+    chosen = [proposal for proposal in waiting if request.text("kind") in ("", proposal.kind)]
+    found = request.slice(chosen)
     found["rows"] = [_card(memory, one) for one in found["rows"]]
-    return Shown("review.html", {**found, "kinds": kinds, "kind": asked.text("kind"), "problems": problems})
+    return RenderedScreen(
+        "review.html", {**found, "kinds": kinds, "kind": request.text("kind"), "problems": problems}
+    )
 
 
 def _card(memory: Memory, proposal: Proposal) -> dict[str, Any]:
@@ -39,37 +48,37 @@ def _card(memory: Memory, proposal: Proposal) -> dict[str, Any]:
 
 
 def _source(memory: Memory, place: str) -> dict[str, Any]:
-    """A source with the lines around it, where it is a line of a file."""
+    """Return a source with the lines around it, if it is a line of a file."""
     match = _PLACE.fullmatch(place)
     if not match:
         return {"place": place, "path": "", "line": 0, "lines": []}
     return {"place": place, **lines_around(memory, match[1], int(match[2]), AROUND)}
 
 
-def decide(memory: Memory, asked: WebRequest) -> Answer:
+def decide(memory: Memory, request: WebRequest) -> Answer:
     """Accept, reword or reject: one proposal by its own button, or all that are ticked."""
-    act, _, one = asked.text("decide").partition(" ")
+    act, _, one = request.text("decide").partition(" ")
     decided: list[str] = []
     problems: list[str] = []
-    for proposal_id in [one] if one else asked.every("id"):
-        text = asked.text(f"text-{proposal_id}") if act == "edit" else ""
+    for proposal_id in [one] if one else request.every("id"):
+        text = request.text(f"text-{proposal_id}") if act == "edit" else ""
         try:
             memory.upkeep.decide(proposal_id, act != "reject", text)
             decided.append(proposal_id)
         except NanoClawError as error:
             problems.append(f"{error.message} ({error.hint})" if error.hint else error.message)
     if problems:
-        return show(memory, asked, tuple(problems))
-    kind = asked.text("kind")
+        return show(memory, request, tuple(problems))
+    kind = request.text("kind")
     note = ("rejected" if act == "reject" else "accepted") if decided else "none"
-    return Moved(f"/review?kind={kind}" if kind.isalpha() else "/review", note, ",".join(decided))
+    return Redirection(f"/review?kind={kind}" if kind.isalpha() else "/review", note, ",".join(decided))
 
 
-def undo(memory: Memory, asked: WebRequest) -> Moved:
-    """Take decisions back."""
-    for proposal_id in asked.text("undo").split(","):
+def undo(memory: Memory, request: WebRequest) -> Redirection:
+    """Undo decisions."""
+    for proposal_id in request.text("undo").split(","):
         memory.upkeep.undo(proposal_id)
-    return Moved("/review", "undone")
+    return Redirection("/review", "undone")
 
 
 SCREENS = (

@@ -1,4 +1,4 @@
-"""Search as one types: hits of every kind with when, who, why, and what overtook them."""
+"""Search while typing: hits of every kind with date, speaker, reason, and the statement that supersedes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from nanoclaw_memory.interfaces.web.screen import Screen, Shown, WebRequest, lines_around
+from nanoclaw_memory.interfaces.web.screen import RenderedScreen, Screen, WebRequest, lines_around
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
@@ -18,22 +18,22 @@ AROUND = 4
 _PLACE = re.compile(r"(.+\.md)(?::(\d+)(?:-\d+)?)?")
 
 
-def show(memory: Memory, asked: WebRequest) -> Shown:
-    """What answers the question."""
-    query = asked.text("q") or asked.text("query")  # as the API calls it
+def show(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show what answers the question."""
+    query = request.text("q") or request.text("query")  # as the API calls it
     found = None
     if query:
         found = memory.search(
             query,
             LIMIT,
             explain=True,
-            kinds=[kind for kind in asked.every("kind") if kind in KINDS],
-            since=asked.text("since"),
-            until=asked.text("until"),
-            in_project=asked.text("project"),
-            person=asked.text("person"),
+            kinds=[kind for kind in request.every("kind") if kind in KINDS],
+            since=request.text("since"),
+            until=request.text("until"),
+            in_project=request.text("project"),
+            person=request.text("person"),
         )
-    return Shown(
+    return RenderedScreen(
         "search.html",
         {
             "query": query,
@@ -50,7 +50,7 @@ def show(memory: Memory, asked: WebRequest) -> Shown:
 
 
 def place_of(hit: Hit) -> str:
-    """Where a hit is shown as a whole."""
+    """Return the screen that shows a hit as a whole."""
     if hit.kind == "entry":
         return f"/entries/{quote(hit.id)}"
     if hit.kind == "exchange":
@@ -63,7 +63,7 @@ def place_of(hit: Hit) -> str:
 
 
 def place_named(place: str) -> str:
-    """The screen of a place as other statements name it: a page and its line, an entry, a session."""
+    """Return the screen for a place named by another statement: a page and its line, an entry, a session."""
     if match := _PLACE.fullmatch(place):
         return _page(match[1], match[2] or "1")
     kind, _, name = place.partition(",")[0].partition(" ")
@@ -75,9 +75,11 @@ def _page(path: str, line: str) -> str:
     return f"/pages/{quote(path)}?view=lines#L{line}"
 
 
-def context(memory: Memory, asked: WebRequest) -> Shown:
-    """The lines around one, to open a hit where it stands."""
-    return Shown("context.html", lines_around(memory, asked.text("path"), asked.number("line", 1), AROUND))
+def context(memory: Memory, request: WebRequest) -> RenderedScreen:
+    """Show the lines around one, to open a hit in its place."""
+    return RenderedScreen(
+        "context.html", lines_around(memory, request.text("path"), request.number("line", 1), AROUND)
+    )
 
 
 SCREENS = (Screen("GET", "/search", show), Screen("GET", "/context", context))
