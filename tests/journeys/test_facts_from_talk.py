@@ -206,3 +206,29 @@ def test_the_reader_of_sentences_is_not_loaded_where_nothing_new_was_said(memory
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "request_of_a_text",
+    [
+        "proofread this — {}",
+        "Proofread this; {}",
+        "translate this... {}",
+        "Übersetze ins Englische – {}",
+        "is this correct English? {}",
+        "Can you fix the grammar of this? {}",
+        "tl;dr {}",
+        "translate [{}]",
+    ],
+)
+def test_what_stands_behind_a_request_about_a_text_in_the_same_line_is_no_fact(memory, request_of_a_text):
+    memory.after_turn(request_of_a_text.format("Zorvane's port is 6666. Quillon lives in Lisbon."), "Done.")
+    assert memory.graph.search("What is Zorvane's port, and where does Quillon live?").hits == ()
+
+
+@pytest.mark.parametrize(
+    "before", ["We moved on — ", "Is that clear? ", "Summarize our meeting; ", "Translate is down. "]
+)
+def test_what_stands_behind_a_sign_that_parts_no_request_is_the_persons_fact(memory, before):
+    memory.after_turn(f"{before}Zorvane's port is 6666.", "Done.")
+    assert [hit.item.value for hit in memory.graph.search("What is Zorvane's port?").hits] == ["6666"]

@@ -666,3 +666,19 @@ def test_what_could_name_a_machine_is_masked_where_the_text_speaks_of_a_way_in(l
 def test_a_long_number_at_the_name_of_a_credential_is_read_at_once():
     """Each way to cut the number in parts was tried: a prompt with forty digits took hours."""
     assert mask(f"password{'1' * 36}x\nthe rest is read")[0].endswith("the rest is read")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "partition key: customer_4821",
+        "sort key: ORDER#2024-11",
+        "<artifactId>spring-security-oauth2-client</artifactId>",
+    ],
+)
+def test_the_value_of_a_public_key_or_an_id_is_no_credential_whatever_it_looks_like(line):
+    assert find(line) == []
+
+
+def test_a_key_that_opens_something_is_masked():
+    assert find("encryption key: CUST-48213") != []

@@ -48,11 +48,11 @@ class StatementSource(msgspec.Struct, frozen=True):
 
 
 def _exchange(row: Row, now: str) -> Statement:
-    from nanoclaw_memory.intake.own_words import read
+    from nanoclaw_memory.intake.own_words import read, stated
 
     number, message, at, project, origin, foreign = row
     # As for lessons: text behind a colon or in quotation marks is not the person's statement.
-    own = read(message, known=line_numbers(foreign)).text if origin in OWN else ""
+    own = stated(read(message, known=line_numbers(foreign)).text) if origin in OWN else ""
     return Statement(
         path=f"exchanges/{number}", text=own, moment=at, origin=origin, project=project, talk=True
     )

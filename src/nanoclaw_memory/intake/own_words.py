@@ -59,6 +59,21 @@ _SIGN = regex(
     rf"(?:[∶：；|→—]|[:;]\s|\s(?:--?|–|=|/|[-=]>)\s)\s*{_FEW}|"
     rf"[\[{{(]\s*(?:(?:[^\s\])}}]{{1,300}}[ \t]+){{{FEW_WORDS - 1},}}[^\s\])}}]|{_UNSPACED})"
 )
+# "Translate this", "is that good English?": what is asked of a text that stands behind it in the same line.
+_CLAUSE = r"(?:(?![.!?…;,:|→/(\[—–]|\s[-=]).)*"
+_OF_A_TEXT = regex(
+    r"\W*(?:(?:please|pls|bitte|can|could|would|you|kannst|könntest|du|mir|just|now|hey|hi|ok)[\s,]+)*"
+    r"(?:(?:transl\w+|summar\w+|tl;?dr|proofread\w*|rephras\w+|paraphras\w+|rewrit\w+|reword\w*|shorten|polish|"
+    r"simplif\w+|spell-?check|(?:fix|check|correct|improve)(?: the)? (?:grammar|spelling|wording|typos?|style)|"
+    r"übersetz\w*|zusammenfass\w*|fass\w*|korrigier\w*|formulier\w*|umschreib\w*|kürz\w*|summaris\w+)"
+    rf"(?:\s+(?:\w+\s+){{0,2}}?(?:this|these|that|it|following|below|text|dies\w*|das|folgend\w*)\b{_CLAUSE}|"
+    r"\s+(?:into|to|ins|auf|nach)\s\w+)?|"
+    rf"(?:is|does|what|how|ist|was|wie|stimmt|klingt)\b(?:\s+\w+){{0,2}}?\s+(?:this|that|das|dies\w*)\b{_CLAUSE}"
+    rf"\b(?:correct|right|english|grammar\w*|means?|say|sound|read|richtig|korrekt|deutsch|heißt|bedeutet|so)\b"
+    rf"{_CLAUSE}(?=\?))"
+    r"(?=\s*(?:[.!?…;,:|→/(\[—–]|[-=]|$)|(?<=tl;dr)|(?<=tldr))",
+    re.I,
+)
 _BEHIND_COLON = regex(r"^([^:：∶\n]{1,120}(?:[:∶][ \t]|：)).*", re.MULTILINE)
 # Before a colon: who speaks or writes, what was written, and what is asked about a text.
 _OF_OTHERS = regex(
@@ -221,6 +236,12 @@ def before_sign(own: str, labels: bool = True) -> str:
     if not labels and _is_label(f"{before}:"):
         return before_sign(own[sign.start() + 1 :], labels)
     return before
+
+
+def stated(own: str) -> str:
+    """The words that may state something: of a line that asks something of a text, only the request."""
+    asked = _OF_A_TEXT.match(own)
+    return asked[0] if asked else own
 
 
 def _nothing(found: re.Match[str]) -> str:

@@ -97,6 +97,11 @@ _SAME = verbose(
 _PUBLIC = verbose(
     r"(?:public|primary|foreign|sort|partition|idempotency|cache|hash|site|publishable|host)[\s_.-]?$"
 )
+# A value directly behind a public key's name, or an id's: `partition key: …`, `cluster_id = …`, `<artifactId>…`.
+_OF_PUBLIC = verbose(
+    r"""(?:(?:public|primary|foreign|sort|partition|idempotency|cache|shard|row)[\s_.-]?keys?
+    |(?<![a-z_-])(?![a-z_-]*(?:secret|token|session|auth|key|pass|cred))[a-z_-]{2,}(?:[_-]ids?|(?-i:(?<=[a-z])Ids?)))["']?\s?(?:[:=]\s?|>)["']?$"""
+)
 ABOUT = r"""(?:^|[_.-]|(?-i:(?<=[a-z])(?=[A-Z])))(?:ids?|hash(?:ed|es)?|digest|fingerprint|checksum|sha\d*|md5|arn
     |ur[il]s?|path|file|name|host|type|version|image|ref|endpoint|class|policy|manager)(?![a-z])"""
 _ABOUT_IT = verbose(ABOUT)
@@ -113,6 +118,11 @@ _KEEPER = verbose(
     r"""s?[ ](?:vault|stor(?:e|age)|manager|server|service|host|machine|database|db|bucket|repo(?:sitory)?|node|cluster
     |broker|provider|system)s?(?![a-z])"""
 )
+
+
+def is_public(before: str) -> bool:
+    """Whether a text ends with the name of a public key or an id, and what links it to a value."""
+    return _OF_PUBLIC.search(before) is not None
 
 
 def names_keeper(text: str, end: int) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
-from nanoclaw_memory.intake.secret_names import opens_something
+from nanoclaw_memory.intake.secret_names import is_public, opens_something
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -152,6 +152,7 @@ def _scored(text: str) -> list[Secret]:
         and not is_dependency(text[start:end])
         and (not is_name(text[start:end]) or opens_something(text))
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
+        and not is_public(text[max(0, start - 60) : start])
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.intake.own_words import before_sign, own_words
+from nanoclaw_memory.intake.own_words import before_sign, own_words, stated
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences, words
 
@@ -67,6 +67,8 @@ def asks_of(own: str, labels: bool = True) -> bool:
 
     With `labels=False` a label of the person's own ("good news: …") is no request.
     """
+    if stated(own) != own:
+        return True
     asked = before_sign(own, labels)
     plain = _plain(f"{asked}, ")
     return bool(plain) and not (_ONLY_NO.match(plain) or find(asked) or is_praise(asked))
