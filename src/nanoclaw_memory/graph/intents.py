@@ -21,7 +21,9 @@ _RELATIVE_LINES = frozenset(
     "partner wife husband mother father parent child son daughter brother sister dog cat friend manager "
     "grandparent uncle aunt cousin niece nephew grandchild godchild neighbour doctor".split()
 ) | {f"{one} in law" for one in ("mother", "father", "brother", "sister")}
-_NO_RELATIVES = frozenset({"married", "marri", "runs", "run", "head", "manag", "leitet", "verheiratet"})
+_NO_RELATIVES = frozenset(
+    "married marri runs run head manag leitet verheiratet famili".split()  # stemmed
+)
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
@@ -161,6 +163,11 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
                 continue
             mentions.append(Phrase(phrase, " ".join(tokens[start : start + length]), start, start + length))
             used.update(span)
+    last = len(tokens) - 1
+    if last > 0 and tokens[last] in ("number", "nummer") and last not in used:
+        if last - 1 in taken or stems[last - 1] in relatives():  # "Zuri's number", not "Zuri's locker number"
+            mentions.append(Phrase("phone", tokens[last], last, last + 1))
+            used.add(last)
     plain = [
         Phrase(stems[place], token, place, place + 1)
         for place, token in enumerate(tokens)
