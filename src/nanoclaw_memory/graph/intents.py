@@ -139,6 +139,10 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
     def _naming(self) -> bool:
         return any(ask.phrase in _NAMING for ask in self.asks)
 
+    def names(self, slot: str) -> bool:
+        """Whether a key is asked for by its own words and not by words that mean the like: dentist, not doctor."""
+        return stemmed(slot) in {ask.phrase for ask in self.asks}
+
     def fit(self, slot: str) -> float:
         """How well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
         if stemmed(slot) in self.wanted:

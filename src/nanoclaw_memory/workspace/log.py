@@ -152,7 +152,9 @@ def typed_label(text: str) -> tuple[str, str, float | None]:
     if not label or not label["tag"] or not rest[label.start("text") - 1].isspace():
         return text, "", None
     extra = label["extra"] or ""
-    importance = _importance(extra) if "|" not in extra else None  # a mark says who wrote it, or for what project
+    importance = (
+        _importance(extra) if "|" not in extra else None
+    )  # a mark says who wrote it, or for what project
     return (text, "", None) if importance is None else (label["text"], label["tag"], importance)
 
 

@@ -689,10 +689,18 @@ def test_what_stands_behind_a_place_an_employer_or_a_name_is_no_part_of_it(
         ("Our kids are Lotte and Bram.", [("User", "kids", "Lotte"), ("User", "kids", "Bram")]),
         (
             "I live in Utrecht with Joost and our two kids, Lotte (8) and Bram (5).",
-            [("User", "kids", "Lotte"), ("Lotte", "age", "8"), ("User", "kids", "Bram"), ("Bram", "age", "5")],
+            [
+                ("User", "kids", "Lotte"),
+                ("Lotte", "age", "8"),
+                ("User", "kids", "Bram"),
+                ("Bram", "age", "5"),
+            ],
         ),
         ("My two sons are called Ole and Finn.", [("User", "sons", "Ole"), ("User", "sons", "Finn")]),
-        ("We have three cats: Miso, Tofu and Udon", [("User", "cats", one) for one in ("Miso", "Tofu", "Udon")]),
+        (
+            "We have three cats: Miso, Tofu and Udon",
+            [("User", "cats", one) for one in ("Miso", "Tofu", "Udon")],
+        ),
         ("- Our kids: Lotte (8) and Bram (5)", [("User", "kids", "Lotte"), ("User", "kids", "Bram")]),
         ("Unsere Kinder heißen Lotte und Bram.", [("User", "kinder", "Lotte"), ("User", "kinder", "Bram")]),
         ("My parents are Ana and Rui, and they live in Faro.", [("User", "parents", "Ana")]),
