@@ -95,7 +95,8 @@ class WorkspacePart:
     def note_project(self, slug: str, text: str, section: str = "Lessons") -> Written:
         """Add a line to a project's page, which is created if it is missing; an agent's says that it is one's.
 
-        The main group's is read by all groups. What reads like an attack is held for review.
+        The main group's is read by all groups, and so is that of agents whom the roster has on the project. What
+        reads like an attack is held for review.
         """
         from nanoclaw_memory.upkeep.project_memory import note
 
