@@ -385,7 +385,14 @@ def _around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
     """What was said about when an exchange was made: the topic of a talk is seldom in one sentence of it."""
     around = (near[number] for number in _numbers_around(exchange.id) if number in near)
     same = (one for one in around if one.session_id == exchange.session_id)
-    return "\n".join(f"{said(one).text[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
+    return "\n".join(
+        part
+        for one in same
+        for part in (
+            said(one).text[:1_000],
+            "" if only_acknowledges(one.user_message, one.agent_response) else one.agent_response[:1_000],
+        )
+    )
 
 
 def allot(
