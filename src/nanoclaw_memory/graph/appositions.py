@@ -67,7 +67,7 @@ def _owned(sentence: str, user: str) -> Iterator[Triple]:
 
 
 def several_of(sentence: str, user: str) -> Iterator[Triple]:
-    """ "our kids are Lotte and Bram", "my two cats, Miso and Tofu": relatives or pets, if everything named is a name."""
+    """ "our kids are Lotte and Bram", "my cats, Miso and Tofu": relatives or pets, if everything named is a name."""
     match = _SEVERAL.search(sentence.rstrip(" .!"))
     if match is None or not is_several(match["what"]):
         return

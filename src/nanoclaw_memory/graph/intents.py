@@ -168,10 +168,12 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
             mentions.append(Phrase(phrase, " ".join(tokens[start : start + length]), start, start + length))
             used.update(span)
     last = len(tokens) - 1
-    if last > 0 and tokens[last] in ("number", "nummer") and last not in used:
-        if last - 1 in taken or stems[last - 1] in relatives():  # "Zuri's number", not "Zuri's locker number"
-            mentions.append(Phrase("phone", tokens[last], last, last + 1))
-            used.add(last)
+    somebodys = last > 0 and (last - 1 in taken or stems[last - 1] in relatives())
+    if somebodys and tokens[last] in ("number", "nummer") and last not in used:
+        mentions.append(
+            Phrase("phone", tokens[last], last, last + 1)
+        )  # "Zuri's number", not "her locker number"
+        used.add(last)
     plain = [
         Phrase(stems[place], token, place, place + 1)
         for place, token in enumerate(tokens)

@@ -493,7 +493,8 @@ class Memory:
     def write(self, content: Content, tag: str = "", importance: Fraction | None = None) -> Written:
         """Append one line to today's log, a shared scope's to its own; on disk when this returns.
 
-        Content may begin with its tag and importance, `[decision|i=0.9] …`. What an agent or others write and what reads like an attack is held as an entry for a person's review.
+        Content may begin with its tag and importance, `[decision|i=0.9] …`. What an agent or others write and what
+        reads like an attack is held as an entry for a person's review.
         """
         from nanoclaw_memory.workspace import log
         from nanoclaw_memory.workspace.files import append_line

@@ -126,8 +126,8 @@ SPOKEN = frozenset(
     " gesagt sagte sagten geredet gesprochen sprachen besprochen besprachen erzählt erwähnt".split()
 )
 _TELL = frozenset(
-    "ask talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention happen"
-    " happening go going do doing work working conversation conversations topic topics"
+    "ask talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention"
+    " happen happening go going do doing work working conversation conversations topic topics"
     " gespraech gespraeche thema themen".split()
 )
 _PAST = frozenset("did was were had been haben habe hast hatten hatte war waren wurde wurden".split())
@@ -141,8 +141,8 @@ _TOGETHER = frozenset("we us our wir uns unser".split())
 _WITHOUT_CONTENT = STOP_WORDS.union(
     GERMAN_STOP_WORDS,
     _PAST,
-    "s everything anything something thing things stuff know remember remind exactly was wie wo woran worueber wovon worum"
-    " womit hast denn alles etwas nochmal noch mal eigentlich gerade zuletzt last genau stehengeblieben stehen"
+    "s everything anything something thing things stuff know remember remind exactly was wie wo woran worueber wovon"
+    " worum womit hast denn alles etwas nochmal noch mal eigentlich gerade zuletzt last genau stehengeblieben stehen"
     " geblieben ueber".split(),
 )
 _ENDED = frozenset("leave left off stop stopped aufgehoert".split())  # "where did we leave off?"
