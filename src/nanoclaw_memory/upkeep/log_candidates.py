@@ -1,4 +1,4 @@
-"""Select lines for MEMORY.md: of logs and of talk, grouped over days, scored, with their sources."""
+"""Select log lines for MEMORY.md, beside what was said in talk: grouped over days, scored, with their sources."""
 
 from __future__ import annotations
 
