@@ -117,6 +117,29 @@ def test_at_the_end_of_a_phase_the_projects_log_is_proposed_for_its_page(memory:
     assert "Kong is the gateway" in memory.boot("harbor").text
 
 
+def test_agents_that_the_roster_has_on_a_project_keep_its_shared_page(
+    open_memory: Open, memory: Memory, home: Path
+):
+    memory.workspace.put_agent("Pete", "Project Manager", "pete", ["harbor"])
+    memory.workspace.put_agent("Toby", "Lead Developer", "toby", ["harbor"])
+    memory.workspace.put_agent("Olaf", "Developer", "olaf", ["orchard"])
+    with as_agent(home, memory, "toby", "harbor") as toby:
+        assert toby.workspace.note_project("harbor", "The queue is Redis").path == "shared/project-harbor.md"
+        toby.write("Kong is the gateway", "decision", 0.9)
+    with as_agent(home, memory, "olaf") as olaf:
+        assert olaf.workspace.note_project("harbor", "Mine alone").path == "memory/project-harbor.md"
+    with open_memory("toby") as owner:
+        (made,) = owner.workspace.close_phase("harbor")
+        owner.upkeep.decide(made.id, True)
+    boot = open_memory("pete").boot().text
+    assert "[by agent] The queue is Redis" in boot and "Kong is the gateway" in boot and "Mine" not in boot
+    assert not (home / "groups/toby/workspace/memory/project-harbor.md").exists()
+    # A page of its own that is there already goes on.
+    (home / "groups/pete/workspace/memory/project-harbor.md").write_text("# Harbor\n")
+    with as_agent(home, memory, "pete") as pete:
+        assert pete.workspace.note_project("harbor", "Review on Fridays").path == "memory/project-harbor.md"
+
+
 # ---- profiles ----
 
 

@@ -711,6 +711,17 @@ def test_a_question_for_a_time_gets_what_was_said_then(open_memory: Callable[...
         assert said in " ".join(body(turn, "CONTINUITY CONTEXT")), question
 
 
+def test_an_acknowledgement_is_nothing_that_was_discussed(
+    open_memory: Callable[..., Memory], clock: FixedClock
+):
+    for number, text in enumerate(("The violin needs strings", "The violin lesson is at five")):
+        clock.moment += timedelta(minutes=number)
+        open_memory(session="talk").after_turn(text, "Noted. Noted.")
+    turn = open_memory(session="next").before_turn("what were we talking about?")
+    told = " ".join(body(turn, "CONTINUITY CONTEXT"))
+    assert "violin" in told and "discussing Noted" not in told
+
+
 @pytest.mark.parametrize("message", ["do it today", "go on", "thanks, that was yesterday's tests"])
 def test_a_message_that_only_mentions_a_day_gets_nothing_of_it(
     memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock, message: str

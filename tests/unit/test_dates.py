@@ -150,13 +150,27 @@ def test_a_day_is_in_what_is_read_however_it_is_written(day: date, data: st.Data
         "so what did Ada say on Monday",
         "How was yesterday?",
         "Was war gestern?",
+        "what did I ask you yesterday?",
+        "Was habe ich dich letzte Woche gefragt?",
     ],
 )
 def test_who_asks_only_for_a_time_asks_for_all_that_was_said(question: str):
     assert when(question, SUNDAY).only(frozenset({"ada"}))
 
 
-@pytest.mark.parametrize("question", ["what were we talking about?", "wo waren wir stehen geblieben?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what were we talking about?",
+        "wo waren wir stehen geblieben?",
+        "Where did we leave off?",
+        "where had we stopped?",
+        "what was the last thing we did?",
+        "What did we work on last?",
+        "Womit haben wir zuletzt aufgehört?",
+        "Was haben wir zuletzt gemacht?",
+    ],
+)
 def test_the_last_talk_is_asked_for_without_a_day(question: str):
     assert when(question, SUNDAY).latest
 
@@ -170,6 +184,12 @@ def test_the_last_talk_is_asked_for_without_a_day(question: str):
         "fix the test that broke yesterday",
         "what do we do today",
         "say it",
+        "what was the last release we shipped?",
+        "where did we leave the keys?",
+        "what did we leave out of the last report?",
+        "we stopped the last server",
+        "what lasts longer?",
+        "did we ask Kim?",
     ],
 )
 def test_a_message_about_something_else_asks_for_no_talk(message: str):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.graph.entities import EntityMention, ParsedQuestion
-from nanoclaw_memory.graph.intents import Intent, Phrase
+from nanoclaw_memory.graph.intents import Intent, Phrase, relatives
 from nanoclaw_memory.store.facts import FactRow, RelationRow
 from nanoclaw_memory.store.names import NameTable, fold
+from nanoclaw_memory.text import stem
 from nanoclaw_memory.types import Fact
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _other_is_doer(row: RelationRow, name: EntityMention) -> bool:
 
 
 def _is_role(slot: str) -> bool:
-    """Return whether `owner`, `manager` as a predicate names the object, unlike `owner of`."""
-    return " " not in slot and slot.endswith(("er", "or"))
+    """Return whether `owner`, `son` as a predicate names the object, unlike `owner of`."""
+    return " " not in slot and (slot.endswith(("er", "or")) or stem(slot) in relatives())
 
 
 def _wants_doer(name: EntityMention, question: ParsedQuestion, asked: Intent) -> bool | None:

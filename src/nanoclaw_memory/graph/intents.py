@@ -21,7 +21,9 @@ _RELATIVE_LINES = frozenset(
     "partner wife husband mother father parent child son daughter brother sister dog cat friend manager "
     "grandparent uncle aunt cousin niece nephew grandchild godchild neighbour doctor".split()
 ) | {f"{one} in law" for one in ("mother", "father", "brother", "sister")}
-_NO_RELATIVES = frozenset({"married", "marri", "runs", "run", "head", "manag", "leitet", "verheiratet"})
+_NO_RELATIVES = frozenset(
+    "married marri runs run head manag leitet verheiratet famili".split()  # stemmed
+)
 _EMPTY = STOP_WORDS - {"where", "why", "own"}
 
 
@@ -137,6 +139,10 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
     def _naming(self) -> bool:
         return any(ask.phrase in _NAMING for ask in self.asks)
 
+    def names(self, slot: str) -> bool:
+        """Whether a key is asked for by its own words and not by words that mean the like: dentist, not doctor."""
+        return stemmed(slot) in {ask.phrase for ask in self.asks}
+
     def fit(self, slot: str) -> float:
         """Return how well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
         if stemmed(slot) in self.wanted:
@@ -161,6 +167,13 @@ def read(tokens: list[str], taken: set[int]) -> Intent:
                 continue
             mentions.append(Phrase(phrase, " ".join(tokens[start : start + length]), start, start + length))
             used.update(span)
+    last = len(tokens) - 1
+    somebodys = last > 0 and (last - 1 in taken or stems[last - 1] in relatives())
+    if somebodys and tokens[last] in ("number", "nummer") and last not in used:
+        mentions.append(
+            Phrase("phone", tokens[last], last, last + 1)
+        )  # "Zuri's number", not "her locker number"
+        used.add(last)
     plain = [
         Phrase(stems[place], token, place, place + 1)
         for place, token in enumerate(tokens)

@@ -172,7 +172,14 @@ class Lookup:
             fits = [(asked.fit(row.slot), row) for row in rows]
             best = max((fit for fit, _ in fits), default=0.0)
             found += [
-                GraphCandidate(row, ENTITY_INTENT, 1, f"{_described(name, row)} and intent {row.slot}", group)
+                GraphCandidate(
+                    row,
+                    ENTITY_INTENT,
+                    1,
+                    f"{_described(name, row)} and intent {row.slot}",
+                    group,
+                    asked.names(row.slot),
+                )
                 for fit, row in fits
                 if fit == best > 0
             ]
@@ -279,7 +286,14 @@ def _related(
 ) -> list[GraphCandidate]:
     matching = [row for row in reader.relations(name.entities) if asked.fit(row.slot) == 1.0]
     return [
-        GraphCandidate(row, RELATION_INTENT, 1, f"{_described(name, row)} and relation {row.slot}", group)
+        GraphCandidate(
+            row,
+            RELATION_INTENT,
+            1,
+            f"{_described(name, row)} and relation {row.slot}",
+            group,
+            asked.names(row.slot),
+        )
         for row in hops.in_direction(matching, name, question, asked)
     ]
 

@@ -36,7 +36,7 @@ from nanoclaw_memory.types import (
     Task,
     TaskRun,
 )
-from nanoclaw_memory.workspace.paths import Home, check_group, default_home
+from nanoclaw_memory.workspace.paths import Home, check_group, home_at
 
 MAX_POLL = 1_000
 MAX_SESSION = 200
@@ -84,7 +84,7 @@ class Host:
         store: Store | None = None,
     ) -> Host:
         """Open a home's host (default `NANOCLAW_HOME` or ~/.nanoclaw) and load its groups and sessions."""
-        root = Path(home).expanduser() if home else default_home()
+        root = home_at(home)
         store = store or Store(root, load(root).settings.store.url)
         host = cls(Home(root), clock or SystemClock(), on_exchange, assistant, intake, store)
         host._refresh()

@@ -45,7 +45,7 @@ from nanoclaw_memory.types import (
     Turn,
     Written,
 )
-from nanoclaw_memory.workspace.paths import Home, default_home, locate, log_path
+from nanoclaw_memory.workspace.paths import Home, home_at, locate, log_path
 from nanoclaw_memory.workspace.roster import with_project
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Memory:
 
         A restore that was killed half-way is finished first; one that is running is waited for.
         """
-        root = Path(home).expanduser() if home else default_home()
+        root = home_at(home)
         scope = scope or Scope()
         scope = with_project(Home(root), scope)
         group = Group(Resources(root, scope.group, clock, overrides, directory), scope)

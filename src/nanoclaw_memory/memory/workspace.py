@@ -97,7 +97,8 @@ class WorkspacePart:
     def note_project(self, slug: str, text: str, section: str = "Lessons") -> Written:
         """Add a line to a project's page, which is created if missing; a line of an agent is marked.
 
-        All groups read the main group's page. A line that reads like an attack is held for review.
+        All groups read the main group's page, and that of agents whom the roster names for the project. A line that
+        reads like an attack is held for review.
         """
         from nanoclaw_memory.upkeep.project_memory import note
 

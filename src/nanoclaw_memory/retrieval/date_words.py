@@ -116,7 +116,7 @@ MARKERS = frozenset(
 )
 
 _TOLD = frozenset(
-    "talked discussed spoke spoken chatted said told mentioned happened went gone done worked"
+    "asked gefragt talked discussed spoke spoken chatted said told mentioned happened went gone done worked"
     " geredet redeten gesprochen sprachen besprochen besprachen gesagt sagte sagten gemacht machten passiert passierte"
     " geschehen geschah gelaufen lief unterhalten erzaehlt gearbeitet ging gegangen los".split()
 )
@@ -127,14 +127,14 @@ SPOKEN = frozenset(
     " gesagt sagte sagten geredet gesprochen sprachen besprochen besprachen erzählt erwähnt erinnerst erinnern".split()
 )
 _TELL = frozenset(
-    "talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention happen"
-    " happening go going do doing work working conversation conversations topic topics"
+    "ask talk talking discuss discussing discussion discussions speak speaking chat chatting say saying tell mention"
+    " happen happening go going do doing work working conversation conversations topic topics"
     " gespraech gespraeche thema themen".split()
 )
 _PAST = frozenset("did was were had been haben habe hast hatten hatte war waren wurde wurden".split())
 _TALK = frozenset(
     "talk talked talking discuss discussed discussing spoke speaking spoken chatting chatted topic conversation where"
-    " geredet gesprochen sprachen besprochen besprachen unterhalten thema gespraech wo".split()
+    " last zuletzt geredet gesprochen sprachen besprochen besprachen unterhalten thema gespraech wo".split()
 )
 _ASKING = frozenset("what how was wie".split())  # "how was yesterday?"
 _WAS = frozenset("was were had war waren hatte hatten".split())
@@ -142,10 +142,11 @@ _TOGETHER = frozenset("we us our wir uns unser".split())
 _WITHOUT_CONTENT = STOP_WORDS.union(
     GERMAN_STOP_WORDS,
     _PAST,
-    "s everything anything something things stuff know remember remind exactly was wie wo woran worueber wovon worum"
-    " womit hast denn alles etwas nochmal noch mal eigentlich gerade zuletzt last genau stehengeblieben stehen"
+    "s everything anything something thing things stuff know remember remind exactly was wie wo woran worueber wovon"
+    " worum womit hast denn alles etwas nochmal noch mal eigentlich gerade zuletzt last genau stehengeblieben stehen"
     " geblieben ueber".split(),
 )
+_ENDED = frozenset("leave left off stop stopped aufgehoert".split())  # "where did we leave off?"
 
 
 def asks_what_was_said(text: str, past: bool, names: frozenset[str] = frozenset()) -> bool:
@@ -167,7 +168,7 @@ def asks_where_we_were(text: str) -> bool:
     """
     asked = {_folded(word) for word in text.split()}
     spoken = asked & _TALK and asked & _TOGETHER and asked & (_PAST | _TOLD)
-    return bool(spoken) and asked <= _TOLD | _TELL | _TALK | _WITHOUT_CONTENT
+    return bool(spoken) and asked <= _TOLD | _TELL | _TALK | _ENDED | _WITHOUT_CONTENT
 
 
 def lexeme(text: str) -> Lexeme:

@@ -387,7 +387,14 @@ def _text_around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
     """Return the text around an exchange: the topic of a conversation is seldom in a single sentence."""
     around = (near[number] for number in _numbers_around(exchange.id) if number in near)
     same = (one for one in around if one.session_id == exchange.session_id)
-    return "\n".join(f"{said(one).text[:1_000]}\n{one.agent_response[:1_000]}" for one in same)
+    return "\n".join(
+        part
+        for one in same
+        for part in (
+            said(one).text[:1_000],
+            "" if only_acknowledges(one.user_message, one.agent_response) else one.agent_response[:1_000],
+        )
+    )
 
 
 def allot(

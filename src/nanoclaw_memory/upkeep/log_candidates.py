@@ -1,4 +1,4 @@
-"""Select log lines for MEMORY.md: grouped over days, scored, with their sources."""
+"""Select log lines for MEMORY.md, beside what was said in talk: grouped over days, scored, with their sources."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ _LASTING_TAGS = frozenset(
 )
 # Open items do not last, and lines of others are never promoted on their own.
 _NEVER_PROMOTED = frozenset("todo task question open idea web tool untrusted import".split())
+SAID = "exchanges/"  # followed by its number: the path of an exchange
 _QUESTION = re.compile(r"\?\s*$")
 
 
 class DatedLine(msgspec.Struct, frozen=True):
-    """One log line with its day and its position."""
+    """One log line, or sentence of a message, with its day and its position."""
 
     day: date
     path: str
@@ -50,6 +51,11 @@ class DatedLine(msgspec.Struct, frozen=True):
     importance: float
     origin: str = "owner"
     project: str = ""
+
+    @property
+    def exchange(self) -> int:
+        """The exchange in which it was said; 0 of a log's line."""
+        return int(self.path.removeprefix(SAID)) if self.path.startswith(SAID) else 0
 
 
 class PromotionCandidate(msgspec.Struct, frozen=True):
@@ -78,9 +84,9 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(f"{line.path}:{line.number}" for line in self.lines))
 
 
-def log_candidates(group: Group) -> list[PromotionCandidate]:
-    """Return the lines of the last months that are worth keeping, best first; today's are left out."""
-    lines = list(dated_lines(group, group.today - timedelta(days=WINDOW), group.today))
+def log_candidates(group: Group, told: Iterable[DatedLine] = ()) -> list[PromotionCandidate]:
+    """Return the lines of the last months and of talk that are worth keeping, best first; today's are left out."""
+    lines = [*dated_lines(group, group.today - timedelta(days=WINDOW), group.today), *told]
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
     worth = [line for line in lines if line.importance >= MIN_IMPORTANCE and _eligible(line, routine)]
@@ -185,7 +191,8 @@ def _scored(lines: list[DatedLine], uses: dict[tuple[str, int], int]) -> Promoti
         + PER_USE * min(answered, 5)
         + LASTING * (lasting and again > 0)
     )
-    reasons = [f"{best.tag or 'line'} of importance {best.importance:g}"]
+    kept = "said in talk" if best.exchange else f"of importance {best.importance:g}"
+    reasons = [f"{best.tag or 'line'} {kept}"]
     reasons += ["with its reason"] if gives_reason(best.text) else []
     reasons += [f"said on {len(days)} days"] if len(days) > 1 else []
     reasons += (

@@ -1,4 +1,4 @@
-"""Propose log lines for MEMORY.md; a person decides."""
+"""Propose lines of logs and of talk for MEMORY.md; a person decides."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from nanoclaw_memory.statements import (
     without_date,
 )
 from nanoclaw_memory.store.names import fold, slot_of
-from nanoclaw_memory.text import content_words, plural
+from nanoclaw_memory.text import content_words, one_line, plural
 from nanoclaw_memory.types import ORIGINS, JobResult, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.absolute_dates import with_dates
 from nanoclaw_memory.upkeep.demote import demote
-from nanoclaw_memory.upkeep.log_candidates import PromotionCandidate, log_candidates
+from nanoclaw_memory.upkeep.log_candidates import SAID, PromotionCandidate, log_candidates
 from nanoclaw_memory.upkeep.rewording import reworded
+from nanoclaw_memory.upkeep.talk_candidates import talk_lines
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -63,7 +64,7 @@ def promote(group: Group, dry_run: bool = False) -> JobResult:
     """Propose lines for MEMORY.md, and what to demote when it would grow too large."""
     text = group.page(PAGE)
     past = _past(group)
-    fresh, notes = _fresh(group, text, log_candidates(group), past)
+    fresh, notes = _fresh(group, text, log_candidates(group, talk_lines(group)), past)
     free = group.settings.upkeep.max_proposals - sum(one.status == "open" for one in past)
     if dry_run:
         return JobResult(
@@ -300,13 +301,24 @@ def _is_revoked(group: Group, proposal: Proposal) -> bool:
 
 
 def _still_logged(group: Group, proposal: Proposal) -> bool:
-    """Return whether a log or its archive still contains a line of the proposal."""
+    """Return whether a log, its archive or a message still contains a line of the proposal."""
     notes = [str(note) for note in proposal.payload.get("notes", ())]
     for source in proposal.payload.get("sources", ()):
         path = str(source).rpartition(":")[0]
+        if path.startswith(SAID):
+            if _still_said(group, int(path.removeprefix(SAID)), notes):
+                return True
+            continue
         month = f"memory/archive/{path.rpartition('/')[2][:7]}.md"
         for relative in (path, month):
             text = group.page(relative)
             if any(note in text for note in notes):
                 return True
     return False
+
+
+def _still_said(group: Group, number: int, notes: list[str]) -> bool:
+    """Whether an exchange still has one of these lines, and nothing said since overtakes it."""
+    found = group.exchanges.get([number]).get(number)
+    text = one_line(found.user_message) if found else ""
+    return any(note in text for note in notes) and not group.retrieval.overtaken("exchanges", [number])

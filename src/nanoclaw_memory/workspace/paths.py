@@ -102,9 +102,10 @@ class Home(msgspec.Struct, frozen=True):
         return [MAIN_GROUP, *sorted(name for name in names if _GROUP.match(name) and name not in old)]
 
 
-def default_home() -> Path:
-    """Return `NANOCLAW_HOME`, else `~/.nanoclaw`."""
-    return Path(os.environ.get("NANOCLAW_HOME") or Path.home() / ".nanoclaw").expanduser()
+def home_at(home: Path | str | None) -> Path:
+    """Return the named home, else `NANOCLAW_HOME`, else `~/.nanoclaw`; absolute, since agents work elsewhere."""
+    named = home or os.environ.get("NANOCLAW_HOME") or Path.home() / ".nanoclaw"
+    return Path(named).expanduser().absolute()
 
 
 def check_group(name: str) -> str:

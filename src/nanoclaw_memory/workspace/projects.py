@@ -11,6 +11,7 @@ from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import MAIN_GROUP, Project, Runbook, Scope
 from nanoclaw_memory.workspace.files import create_text, read_text
 from nanoclaw_memory.workspace.paths import Home, check_slug, memory_files, project_in_path, within
+from nanoclaw_memory.workspace.roster import agent_of
 
 MAX_TITLE = 200
 _RUNBOOK = regex(r"memory/tools-([^/]{1,200})\.md\Z")
@@ -45,13 +46,13 @@ def projects(home: Home, scope: Scope, shared_files: Iterable[str]) -> list[Proj
 
 
 def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
-    """Create a project's file; the main group's is shared by all. Never overwrites."""
+    """Create a project's file, shared by all if the group keeps the shared page; never overwrites."""
     check_slug(slug)
     plain = one_line(title) or slug
     if len(plain) > MAX_TITLE:
         raise InvalidValue(f"the title has {len(plain):,} characters, over {MAX_TITLE}", "say it shorter")
     text = STARTER.format(title=plain)
-    folder = home.shared if group == MAIN_GROUP else home.workspace(group) / "memory"
+    folder = home.shared if keeps_shared_page(home, group, slug) else home.workspace(group) / "memory"
     path = folder / f"project-{slug}.md"
     if not create_text(path, text):
         raise InvalidValue(
@@ -61,12 +62,17 @@ def new_project(home: Home, group: str, slug: str, title: str = "") -> Project:
 
 
 def page_to_write(home: Home, group: str, slug: str) -> str:
-    """Return the page for a group's notes on a project: its own; for the main group the shared one if it has none."""
+    """Return the page for a group's notes on a project: its own if it has one, else the shared page that it keeps."""
     check_slug(slug)
     own = f"memory/project-{slug}.md"
-    return (
-        own if group != MAIN_GROUP or (home.workspace(group) / own).exists() else f"shared/project-{slug}.md"
-    )
+    shared = keeps_shared_page(home, group, slug) and not (home.workspace(group) / own).exists()
+    return f"shared/project-{slug}.md" if shared else own
+
+
+def keeps_shared_page(home: Home, group: str, slug: str) -> bool:
+    """Return whether a group writes a project's shared page: the main group and its roster's agents."""
+    agent = agent_of(home, group) if group != MAIN_GROUP else None
+    return group == MAIN_GROUP or bool(agent and slug in agent.projects)
 
 
 def share_project(home: Home, group: str, slug: str) -> Project:

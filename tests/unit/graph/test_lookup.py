@@ -306,6 +306,49 @@ def test_of_a_relative_or_pet_that_is_unknown_nothing_is_answered(family: Memory
     assert [hit.text for hit in family.graph.search(question).hits if hit.phase == 1] == []
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["what are my kids' names", "names of my children?", "Wie heißen meine Kinder?", "who are my kids"],
+)
+def test_all_relatives_of_a_kind_are_named_whatever_word_each_stands_under(
+    family: Memory, question: str
+) -> None:
+    family.graph.relate("User", "son", "Kacper")
+    found = [hit.text for hit in family.graph.search(question).hits if hit.phase == 1]
+    assert sorted(found) == ["User → daughter → Zuri", "User → son → Kacper"]
+
+
+@pytest.mark.parametrize(
+    "question", ["who is in my family?", "tell me about our family", "Wer gehört zu meiner Familie?"]
+)
+def test_a_question_for_the_family_names_every_relative_and_no_pet(family: Memory, question: str) -> None:
+    family.graph.relate("User", "brother", "Piotr")
+    found = [hit.text for hit in family.graph.search(question).hits if hit.phase == 1]
+    assert sorted(found) == ["User → brother → Piotr", "User → daughter → Zuri"]
+
+
+def test_somebodys_number_is_their_phone_and_another_number_is_not(family: Memory) -> None:
+    family.graph.upsert("Zuri", "phone", "555-0147")
+    family.graph.upsert("Zuri", "shoe size", "31")
+    for question in ("what's my daughter's number?", "Zuri's number", "Wie ist Zuris Nummer?"):
+        assert first(family, question) == ("Zuri.phone = 555-0147", 95), question
+    hits = family.graph.search("what is Zuri's locker number?").hits
+    assert [hit.text for hit in hits if hit.phase == 1] == []
+
+
+def test_who_is_named_stands_before_who_is_alike(memory: Memory) -> None:
+    memory.graph.upsert("User", "doctor", "Dr. Visser")
+    memory.graph.upsert("User", "dentist", "Dr. Lima")
+    assert first(memory, "who is my dentist?")[0] == "User.dentist = Dr. Lima"
+    assert first(memory, "who is my doctor?")[0] == "User.doctor = Dr. Visser"
+    assert first(memory, "Wer ist mein Arzt?")[0] == "User.doctor = Dr. Visser"
+
+
+@pytest.mark.parametrize("message", ["write a poem about a family of foxes", "the font family is wrong"])
+def test_a_family_that_is_nobodys_is_not_mine(family: Memory, message: str) -> None:
+    assert family.graph.search(message, named_only=True).hits == ()
+
+
 def test_an_alias_is_explained_and_other_names_are_told(memory: Memory) -> None:
     memory.graph.alias("Vesper", "payments rewrite")
     assert first(memory, "What is Vesper?") == ("Vesper → is another name of → payments rewrite", 90)

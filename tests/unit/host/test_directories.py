@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nanoclaw_memory import Host
+from nanoclaw_memory import Host, Memory
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused
 from nanoclaw_memory.host.directories import AGENT_ENVIRONMENT
 
@@ -66,6 +66,24 @@ def test_the_agent_gets_its_own_home_with_settings(host: Host, home: Path) -> No
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0",
         }
     }
+
+
+def test_a_home_that_is_named_from_the_working_directory_is_found_from_an_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Memory.open("bot") as memory:
+        memory.init()
+        state = memory.host.state
+        state.register_group("a@g", "Family", "family", "@Andy")
+        place = state.place("family")
+    assert place.environment["HOME"] == str(tmp_path / "bot/data/sessions/family")
+    assert place.environment["NANOCLAW_HOME"] == str(tmp_path / "bot")
+    monkeypatch.chdir(place.directory)
+    monkeypatch.setenv("NANOCLAW_HOME", place.environment["NANOCLAW_HOME"])
+    with Memory.open() as found, Host.open("../../../bot") as host:
+        assert found.home.root == tmp_path / "bot"
+        assert host.home.root.samefile(found.home.root)
 
 
 def test_settings_that_a_person_changed_are_completed_not_overwritten(host: Host, home: Path) -> None:

@@ -181,6 +181,11 @@ def test_only_what_reads_like_a_thing_is_named_as_what_was_discussed(topic: str,
     assert line == (f"You were {told} earlier today." if told else "")
 
 
+def test_what_a_thing_does_is_no_part_of_its_name():
+    assert topics.phrase("The relay server runs on port 6100; the relay server is new") == "relay server"
+    assert topics.phrase("Lotte wohnt in Utrecht, Lotte mag Utrecht") in ("Lotte", "Utrecht")
+
+
 # ---- claims ----
 
 

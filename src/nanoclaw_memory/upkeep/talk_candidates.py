@@ -1,0 +1,86 @@
+"""Select what a person said for MEMORY.md: decisions, rules, facts of them and theirs, once they have stood a week."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from nanoclaw_memory.clock import local_day, stamp
+from nanoclaw_memory.graph import wording
+from nanoclaw_memory.graph.clauses import sentences, stated
+from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.ingest import LASTING
+from nanoclaw_memory.graph.keys import is_several
+from nanoclaw_memory.graph.triples import Triple
+from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.stating import stated_in
+from nanoclaw_memory.store.names import slot_of
+from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import OWN, Exchange
+from nanoclaw_memory.upkeep.log_candidates import CERTAIN, SAID, WINDOW, DatedLine
+
+if TYPE_CHECKING:
+    from nanoclaw_memory.memory.group import Group
+
+SETTLED = timedelta(days=7)  # what nobody took back for so long holds
+MOST_READ = 20_000  # exchanges
+LEAST_WORDS = 4
+_DECIDES = regex(
+    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled|agreed|picked|opted|"
+    r"(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
+    re.IGNORECASE,
+)
+_FROM_NOW_ON = regex(
+    r"\b(?:from (?:now|today|\w+day|\d+ \w+|\w+ \d+) on|as of (?:now|today)|new rule|in future|ab sofort|ab jetzt|"
+    r"künftig|in zukunft|von jetzt an)\b",
+    re.IGNORECASE,
+)
+_HOME_AND_WORK = frozenset("lives live works work wohnt wohne arbeitet arbeite".split())
+
+
+def talk_lines(group: Group) -> Iterator[DatedLine]:
+    """Sentences of a person's own messages that are worth keeping, that taught no lesson and that nothing overtook."""
+    if not group.has("continuity") or not group.scope.private:
+        return
+    oldest = group.clock.now() - timedelta(days=WINDOW)
+    told: list[DatedLine] = []
+    for exchange in group.exchanges.recent(since=stamp(oldest), limit=MOST_READ):
+        day = date.fromisoformat(local_day(exchange.timestamp, group.clock.now().tzinfo))
+        if exchange.origin in OWN and day <= group.today - SETTLED:
+            told += _lines(exchange, day, group.settings.user.entity)
+    overtaken = group.retrieval.overtaken("exchanges", [line.exchange for line in told]) if told else {}
+    lessons = {line.exchange for line in told if group.lessons.learnt_from(line.exchange)}
+    yield from (one for one in told if one.exchange not in overtaken and one.exchange not in lessons)
+
+
+def _lines(exchange: Exchange, day: date, user: str) -> Iterator[DatedLine]:
+    for sentence in sentences(one_line(said(exchange, teaches=False).text)):
+        if tag := kind_of(sentence, user):
+            path = f"{SAID}{exchange.id}"
+            yield DatedLine(day, path, 1, sentence, tag, CERTAIN, exchange.origin, exchange.project)
+
+
+def kind_of(sentence: str, user: str) -> str:
+    """What a sentence is for MEMORY.md: a decision, an instruction, something of the user; empty when nothing."""
+    if sentence.endswith("?") or len(sentence.split()) < LEAST_WORDS or not stated(sentence):
+        return ""
+    if _DECIDES.search(sentence) and not wording.DENIAL.search(sentence):
+        return "decision"
+    if _FROM_NOW_ON.search(sentence):
+        return "instruction"
+    read = extract(f"- {sentence}", FileRules(user, "user", user, talk=True)) if stated_in(sentence) else []
+    return "user" if any(_is_lasting(triple, user) for triple in read) else ""
+
+
+def _is_lasting(triple: Triple, user: str) -> bool:
+    """Whether a statement is of the person, or what is true of somebody for life."""
+    what = triple.predicate.casefold()
+    if slot_of(what) in LASTING or (triple.kind == "fact" and triple.subject == user):
+        return True
+    near = wording.is_kin(what) or wording.is_pet(what) or is_several(what)
+    return (
+        triple.kind == "relation" and user == triple.subject and (near or what.split()[0] in _HOME_AND_WORK)
+    )
