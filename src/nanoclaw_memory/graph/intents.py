@@ -140,7 +140,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         return any(ask.phrase in _NAMING for ask in self.asks)
 
     def names(self, slot: str) -> bool:
-        """Whether a key is asked for by its own words and not by words that mean the like: dentist, not doctor."""
+        """Return whether a key is asked for by its own words rather than by synonyms: dentist, not doctor."""
         return stemmed(slot) in {ask.phrase for ask in self.asks}
 
     def fit(self, slot: str) -> float:

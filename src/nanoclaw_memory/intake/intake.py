@@ -1,4 +1,4 @@
-"""Intake: the one place that every text passes on its way in: forgotten texts are kept out, credentials masked.
+"""Intake: the one place that every text passes on its way in: forgotten texts are refused, credentials masked.
 
 There are three variants, by the caller's options. `admit` refuses a forgotten text: the caller can act. `talk`
 replaces it by `[forgotten]`: a conversation must go on. `without_forgotten` and `admit_or_none` leave it out of files

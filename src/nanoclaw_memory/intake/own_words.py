@@ -239,7 +239,7 @@ def before_sign(own: str, labels: bool = True) -> str:
 
 
 def stated(own: str) -> str:
-    """The words that may state something: of a line that asks something of a text, only the request."""
+    """Return the words that may state something: of a line with a request about a text, only the request."""
     asked = _OF_A_TEXT.match(own)
     return asked[0] if asked else own
 

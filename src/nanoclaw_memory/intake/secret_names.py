@@ -121,7 +121,7 @@ _KEEPER = verbose(
 
 
 def is_public(before: str) -> bool:
-    """Whether a text ends with the name of a public key or an id, and what links it to a value."""
+    """Return whether a text ends with the name of a public key or an id, and what links it to a value."""
     return _OF_PUBLIC.search(before) is not None
 
 

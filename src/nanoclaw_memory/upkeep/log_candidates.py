@@ -1,4 +1,6 @@
-"""Select log lines for MEMORY.md, beside what was said in talk: grouped over days, scored, with their sources."""
+"""Select log lines for MEMORY.md, together with sentences of messages: grouped over days, scored, with their
+sources.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ class DatedLine(msgspec.Struct, frozen=True):
 
     @property
     def exchange(self) -> int:
-        """The exchange in which it was said; 0 of a log's line."""
+        """Return the number of the exchange that contains it; 0 for a log line."""
         return int(self.path.removeprefix(SAID)) if self.path.startswith(SAID) else 0
 
 

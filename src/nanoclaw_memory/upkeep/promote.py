@@ -318,7 +318,7 @@ def _still_logged(group: Group, proposal: Proposal) -> bool:
 
 
 def _still_said(group: Group, number: int, notes: list[str]) -> bool:
-    """Whether an exchange still has one of these lines, and nothing said since overtakes it."""
+    """Return whether an exchange still contains one of these lines, and nothing later supersedes it."""
     found = group.exchanges.get([number]).get(number)
     text = one_line(found.user_message) if found else ""
     return any(note in text for note in notes) and not group.retrieval.overtaken("exchanges", [number])

@@ -1,4 +1,6 @@
-"""Select what a person said for MEMORY.md: decisions, rules, facts of them and theirs, once they have stood a week."""
+"""Select statements from a person's messages for MEMORY.md: decisions, rules and facts that nobody revoked for a
+week.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from nanoclaw_memory.upkeep.log_candidates import CERTAIN, SAID, WINDOW, DatedLi
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
 
-SETTLED = timedelta(days=7)  # what nobody took back for so long holds
+SETTLED = timedelta(days=7)  # a statement that nobody revoked for so long is valid
 MOST_READ = 20_000  # exchanges
 LEAST_WORDS = 4
 _DECIDES = regex(
@@ -42,7 +44,7 @@ _HOME_AND_WORK = frozenset("lives live works work wohnt wohne arbeitet arbeite".
 
 
 def talk_lines(group: Group) -> Iterator[DatedLine]:
-    """Sentences of a person's own messages that are worth keeping, that taught no lesson and that nothing overtook."""
+    """Yield sentences of a person's own messages that are worth keeping, without lessons and superseded statements."""
     if not group.has("continuity") or not group.scope.private:
         return
     oldest = group.clock.now() - timedelta(days=WINDOW)
@@ -64,7 +66,7 @@ def _lines(exchange: Exchange, day: date, user: str) -> Iterator[DatedLine]:
 
 
 def kind_of(sentence: str, user: str) -> str:
-    """What a sentence is for MEMORY.md: a decision, an instruction, something of the user; empty when nothing."""
+    """Return the kind of a sentence for MEMORY.md: a decision, an instruction, a fact of the user; empty for none."""
     if sentence.endswith("?") or len(sentence.split()) < LEAST_WORDS or not stated(sentence):
         return ""
     if _DECIDES.search(sentence) and not wording.DENIAL.search(sentence):
@@ -76,7 +78,7 @@ def kind_of(sentence: str, user: str) -> str:
 
 
 def _is_lasting(triple: Triple, user: str) -> bool:
-    """Whether a statement is of the person, or what is true of somebody for life."""
+    """Return whether a statement is about the person, or true of somebody for life."""
     what = triple.predicate.casefold()
     if slot_of(what) in LASTING or (triple.kind == "fact" and triple.subject == user):
         return True
