@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ ALL_POSTINGS = 18_000  # up to so many passages no word is too common to be rank
 REACH = 2  # turns before and after that lend a turn their score
 NAMELESS = 0.75  # of a local query vector: the question without its speakers' names
 TELLING = 50  # vectors of which the mean says what unrelated texts have
+FEWEST, NEIGHBOURS = 4, 5  # vectors from which it is known what any two are; those that one is near to anyway
 COMPOUND = 0.5  # what a compound of a word counts beside the word, and a part of a compound beside the whole
 FOREIGN = 0.25  # of the weight of meaning, where the model does not know the question's language
 _SHORTEST_PART = 5
@@ -105,6 +106,21 @@ class Candidate(msgspec.Struct):
     def newer_id(self) -> int:
         """The passage that is shown before it, because it is newer; 0 when there is none."""
         return self.newer.id if self.newer and self.gives_way else 0
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """How near each two of some passages are, as far above what any two of them are as these differ."""
+
+    places: Mapping[int, int]
+    near: Sequence[Sequence[float]]
+    mutual: Sequence[Sequence[float]]  # without what each of the two is near to anyway
+
+    def of(self, one: int, other: int) -> tuple[float, float]:
+        """Both for two passages; nothing where one has no vector."""
+        if one not in self.places or other not in self.places:
+            return 0.0, 0.0
+        places = self.places[one], self.places[other]
+        return self.near[places[0]][places[1]], self.mutual[places[0]][places[1]]
 
 
 class Alike(msgspec.Struct, frozen=True):
@@ -203,6 +219,23 @@ class Candidates:
         if chain := self._index.embedder():
             self._matrix(chain.identity.key, chain.identity.dimensions)
 
+    def likeness(self, found: Sequence[int]) -> Likeness | None:
+        """How near each two of what was found are; None without vectors."""
+        chain = self._index.embedder()
+        if chain is None:
+            return None
+        held = self._matrix(chain.identity.key, chain.identity.dimensions).vectors(found)
+        if len(held) < FEWEST:
+            return None
+        import numpy as np
+
+        cosines = np.stack([*held.values()]) @ np.stack([*held.values()]).T
+        others = cosines[~np.eye(len(held), dtype=bool)].reshape(len(held), -1)
+        usual, spread = others.mean(), others.std() + 1e-6
+        around = np.sort(others, axis=1)[:, -NEIGHBOURS:].mean(axis=1)
+        near, mutual = (cosines - usual) / spread, (2 * cosines - around[:, None] - around) / spread
+        return Likeness({key: place for place, key in enumerate(held)}, near.tolist(), mutual.tolist())
+
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
         """The passages nearest to the one with a reference."""
         passages, chain = self._index.passages, self._index.embedder()
@@ -211,7 +244,7 @@ class Candidates:
         identity = chain.identity
         own = passages.search.referred(reference)
         matrix = self._matrix(identity.key, identity.dimensions)
-        vector = matrix.vector(own) if own else None
+        vector = matrix.vectors([own]).get(own) if own else None
         if vector is None:
             return Alike(identity.key)
         found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted)))

@@ -48,6 +48,7 @@ SURE = 0.5  # how sure it is that two statements on one subject stand for each o
 NEAR = 0.1  # the same of two that share fewer words: the newer has to say what it changes
 MENTIONED = 0.2  # the same of two that share a name which neither is about: it may be what is asked about
 NAMED = 0.4  # the same of two that share nothing but a name: they may be about anything that has it
+COUNTED = 2_000  # passages with a word, at which counting stops
 TOGETHER = 6  # statements that contain the same words up to which these are one subject
 RARE = 1.5  # how rare words have to be together, in words that occur once
 RARE_OF_CHANGE = 1.0  # the same of a statement that says itself what was changed
@@ -103,6 +104,11 @@ class Currency:
             ("first read", one.document_id), self._passages.first_read, one.document_id
         )
         return one.passage.seen <= first
+
+    def rarity(self, word: str) -> float:
+        """What it says about a subject that statements share a word; the fewer passages have it, the more."""
+        count = self._passages.search.occurrences(word, COUNTED)
+        return math.log((self._passages.last_id() + 50) / (count + 0.5))
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """The passages of these ids."""
