@@ -180,7 +180,8 @@ def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prom
     if judge and chain:
         made.asked = chain.embed_query(prompt["text"], [chain.identity]).vector
         matrix = retrieval.searcher.candidates._matrix(chain.identity.key, chain.identity.dimensions)
-        made.vectors = [matrix.vector(one.candidate.stored.id) for one in seen.helpful]
+        known = matrix.vectors([one.candidate.stored.id for one in seen.helpful])
+        made.vectors = [known.get(one.candidate.stored.id) for one in seen.helpful]
     return made
 
 

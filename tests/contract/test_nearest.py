@@ -106,9 +106,9 @@ def test_one_passage_is_asked_for_its_vector_and_its_cosine(passages: Passages):
     put(passages, "c.md", rows[:0])
     found = near(passages)
     ids = sorted(passages.search.rows_of("files"))
-    vector = found.vector(ids[4])
+    vector = found.vectors([ids[4]])[ids[4]]
     assert vector is not None and np.allclose(vector, rows[4], atol=0.01)
-    assert found.vector(ids[-1] + 9) is None
+    assert found.vectors([ids[-1] + 9]) == {}
     assert found.cosines(rows[1], [ids[1], ids[2], ids[-1] + 9]) == {
         ids[1]: pytest.approx(1.0, abs=0.01),
         ids[2]: pytest.approx(float(rows[1] @ rows[2]), abs=0.01),

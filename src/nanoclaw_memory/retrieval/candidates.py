@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,8 @@ ALL_POSTINGS = 18_000  # in an index of fewer passages no word is too common for
 REACH = 2  # turns before and after a turn that share its score
 NAMELESS = 0.75  # weight of the question without speakers' names in a local query vector
 TELLING = 50  # vectors needed for a mean that represents unrelated texts
+FEWEST = 4  # vectors needed to know how near any two of them are
+NEIGHBOURS = 5  # nearest vectors whose mean is what a vector is near to anyway
 COMPOUND = 0.5  # weight of a compound relative to its word, and of a part relative to its compound
 FOREIGN = 0.25  # share of the vector weight kept if the model does not know the question's language
 BINDS = "binds"  # the score part of a passage that states a person's constraint
@@ -116,6 +118,21 @@ class Candidate(msgspec.Struct):
     def newer_id(self) -> int:
         """Return the newer passage that is ranked before this one; 0 if there is none."""
         return self.newer.id if self.newer and self.gives_way else 0
+
+
+class Likeness(msgspec.Struct, frozen=True):
+    """How near each two of some passages are, in standard deviations above the mean of all pairs."""
+
+    places: Mapping[int, int]
+    near: Sequence[Sequence[float]]
+    mutual: Sequence[Sequence[float]]  # less what each of the two is near to anyway
+
+    def of(self, one: int, other: int) -> tuple[float, float]:
+        """Return both values for two passages; zeros if one has no vector."""
+        if one not in self.places or other not in self.places:
+            return 0.0, 0.0
+        places = self.places[one], self.places[other]
+        return self.near[places[0]][places[1]], self.mutual[places[0]][places[1]]
 
 
 class Alike(msgspec.Struct, frozen=True):
@@ -214,6 +231,23 @@ class Candidates:
         if chain := self._index.embedder():
             self._matrix(chain.identity.key, chain.identity.dimensions)
 
+    def likeness(self, found: Sequence[int]) -> Likeness | None:
+        """Return how near each two of the found passages are; None without vectors."""
+        chain = self._index.embedder()
+        if chain is None:
+            return None
+        held = self._matrix(chain.identity.key, chain.identity.dimensions).vectors(found)
+        if len(held) < FEWEST:
+            return None
+        import numpy as np
+
+        cosines = np.stack([*held.values()]) @ np.stack([*held.values()]).T
+        others = cosines[~np.eye(len(held), dtype=bool)].reshape(len(held), -1)
+        usual, spread = others.mean(), others.std() + 1e-6
+        around = np.sort(others, axis=1)[:, -NEIGHBOURS:].mean(axis=1)
+        near, mutual = (cosines - usual) / spread, (2 * cosines - around[:, None] - around) / spread
+        return Likeness({key: place for place, key in enumerate(held)}, near.tolist(), mutual.tolist())
+
     def nearest_to(self, reference: str, wanted: PassageFilter) -> Alike:
         """Return the passages nearest to the one with a reference."""
         passages, chain = self._index.passages, self._index.embedder()
@@ -222,7 +256,7 @@ class Candidates:
         identity = chain.identity
         own = passages.search.referred(reference)
         matrix = self._matrix(identity.key, identity.dimensions)
-        vector = matrix.vector(own) if own else None
+        vector = matrix.vectors([own]).get(own) if own else None
         if vector is None:
             return Alike(identity.key)
         found = dict(matrix.nearest(vector, POOL, passages.search.selection(wanted)))

@@ -49,6 +49,7 @@ SURE = 0.5  # minimal certainty that two statements are on one subject
 NEAR = 0.1  # the same if they share fewer words: the newer must name what it changes
 MENTIONED = 0.2  # certainty if they share a name that neither is about: it may be what is asked about
 NAMED = 0.4  # certainty if they share only a name: they may be about anything connected with it
+COUNTED = 2_000  # passages with a word, at which counting stops
 TOGETHER = 6  # words in at most so many statements together are one subject
 RARE = 1.5  # minimal rarity of shared words, in units of a word that occurs once
 RARE_OF_CHANGE = 1.0  # the same for a statement that names what it changed
@@ -96,6 +97,11 @@ class Currency:
         if one.passage.kind == other.passage.kind == "line" and one.document_id == other.document_id:
             return one.position > other.position
         return bool(other.passage.moment) and one.passage.moment > other.passage.moment
+
+    def rarity(self, word: str) -> float:
+        """Return how much a shared word says about the subject: the fewer passages contain it, the more."""
+        count = self._passages.search.occurrences(word, COUNTED)
+        return math.log((self._passages.last_id() + 50) / (count + 0.5))
 
     def load(self, ids: Iterable[int]) -> dict[int, StoredPassage]:
         """Return the passages with these ids."""

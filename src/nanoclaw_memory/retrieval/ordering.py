@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
+from nanoclaw_memory.retrieval.pairing import Asked, likely_rows
 from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
@@ -24,7 +25,7 @@ _Shown = TypeVar("_Shown")
 def in_order(
     currency: Currency,
     ranked: Sequence[Candidate],
-    question: str,
+    asked: Asked,
     limit: int,
     visible: Selection | None,
     of_then: bool = False,
@@ -36,9 +37,8 @@ def in_order(
     With `of_then` the question asks about a day, and nothing is superseded.
     """
     ordered = max(limit, LEAST)
-    found = list(ranked if of_then else _newest_first(currency, question, ranked))[:ordered]
-    scores = {one.stored.id: one.score for one in ranked}
-    _mark(currency, found, question, visible, scores)
+    found = list(ranked if of_then else _newest_first(currency, asked.text, ranked))[:ordered]
+    _mark(currency, found, asked, visible)
     return (found if of_then else _newer_before_older(found, ordered))[:limit]
 
 
@@ -98,13 +98,7 @@ def is_question(question: str, stored: StoredPassage) -> bool:
     return not stated or ("?" in stored.passage.text and not covered(question, stated))
 
 
-def _mark(
-    currency: Currency,
-    found: Sequence[Candidate],
-    question: str,
-    visible: Selection | None,
-    scores: Mapping[int, float],
-) -> None:
+def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible: Selection | None) -> None:
     """Mark superseded statements, except one with a number of the question if the newer one lacks it.
 
     A statement that shares only a name with a newer, much less relevant one is not marked either: their subjects
@@ -112,23 +106,25 @@ def _mark(
     """
     by_id = {one.stored.id: one.stored for one in found}
     rows = currency.of(by_id, visible)
-    for one, other in currency.together(question, by_id.values()):
+    for one, other in currency.together(asked.text, by_id.values()):
         older, newer = (one, other) if currency.is_later(by_id[other], by_id[one]) else (other, one)
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
         repeated = says_nothing_new(by_id[older], by_id[newer])
         states = currency.is_later(by_id[newer], by_id[older]) and states_of(by_id[newer], by_id[older])
         if states and not believed and not repeated:
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
+    rows += likely_rows(currency, asked, found, rows)
     newest = currency.newest(rows, visible)
+    scores = {one.stored.id: one.score for one in asked.pool}
     for candidate in found:
         if candidate.stored.id not in newest:
             continue
         row, newer_one = newest[candidate.stored.id]
         if row.sure < SURE and candidate.parts.get(BINDS):
             continue  # an allergy is not outdated by other news about the same person
-        asked = _numbers(question).intersection(words(candidate.stored.passage.text))
+        numbers = _numbers(asked.text).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
-        if asked.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):
+        if numbers.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):
             candidate.mark, candidate.newer = row.kind, newer_one
             candidate.gives_way = row.sure >= SURE or as_good
 

@@ -15,6 +15,7 @@ from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
+from nanoclaw_memory.retrieval.pairing import POOLED, Asked
 from nanoclaw_memory.retrieval.prepare import body_of, without_label
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.stating import only_asks, stated_in
@@ -104,15 +105,23 @@ class Searcher:
             candidate.score = sure * candidate.score / best if best > 0 else 0.0
         return Ranking([one for one in found if one.score >= 0.00005], ranked.evidence, ranked.degraded)
 
-    def in_order(self, question: Question, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Return at most the limit of candidates in display order, older statements marked and after the newer."""
+    def in_order(
+        self, question: Question, ranked: Sequence[Candidate], pool: Sequence[Candidate] = ()
+    ) -> list[Candidate]:
+        """Return at most the limit of candidates in display order, older statements marked and after the newer.
+
+        Later statements are looked for among the best of the `pool` that the candidates were chosen from.
+        """
         if not ranked:
             return []
         days = dates.asked(question.text, question.today)
         of_then = days is not None and days.last < question.today
         with self.index.passages.search.settled():
             visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
-            return in_order(self.index.currency, ranked, question.text, question.limit, visible, of_then)
+            best = (pool or ranked)[:POOLED]
+            likeness = None if question.fast else self.candidates.likeness([one.stored.id for one in best])
+            asked = Asked(question.text, best, likeness, question.searched)
+            return in_order(self.index.currency, ranked, asked, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
         """Return every candidate in order, and the evidence for the best."""

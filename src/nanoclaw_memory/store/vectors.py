@@ -169,16 +169,14 @@ class Matrix:
         codes, scales = self._held.codes_of(rows)
         return _cosines(codes.astype(np.float32), vector) * scales
 
-    def vector(self, passage: int) -> Floats | None:
-        """Return the vector of one passage, or None."""
+    def vectors(self, passages: Sequence[int]) -> dict[int, Floats]:
+        """Return the vectors of those passages that have one."""
         import numpy as np
 
-        rows = self._rows([passage])
-        if not len(rows):
-            return None
-        codes, scales = self._held.codes_of(rows)
-        found: Floats = codes[0].astype(np.float32) * scales[0]
-        return found
+        asked = np.array(passages, dtype=np.int64)
+        rows, known = self._held.find(asked)
+        codes, scales = self._held.codes_of(rows[known])
+        return dict(zip(asked[known].tolist(), codes.astype(np.float32) * scales[:, None], strict=True))
 
     def without(self, passages: Collection[int]) -> set[int]:
         """Return which of these passages have no vector yet."""
@@ -255,10 +253,10 @@ class StoredVectors:
     def __len__(self) -> int:
         return self._passages.last_id()
 
-    def vector(self, passage: int) -> Floats | None:
-        """Return the vector of one passage, or None."""
-        rows = self._rows("SELECT scale, codes FROM vectors JOIN", [passage])
-        return _decoded(rows)[0] if rows else None
+    def vectors(self, passages: Sequence[int]) -> dict[int, Floats]:
+        """Return the vectors of those passages that have one."""
+        rows = self._rows("SELECT passages.id, scale, codes FROM vectors JOIN", passages)
+        return {number: _decoded([(scale, codes)])[0] for number, scale, codes in rows}
 
     def without(self, passages: Collection[int]) -> set[int]:
         """Return which of these passages have no vector yet."""

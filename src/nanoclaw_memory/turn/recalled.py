@@ -141,7 +141,8 @@ class Recaller:
         best = {
             one.candidate.stored.id: one.candidate for one in (*picked, *(helpful[:MOST] if answered else ()))
         }
-        shown = self._context.retrieval.searcher.in_order(question, list(best.values()))
+        pool = [one.candidate for one in helpful]
+        shown = self._context.retrieval.searcher.in_order(question, list(best.values()), pool)
         left = best.keys() - {one.candidate.stored.id for one in picked}
         left -= {one.newer.id for one in shown if one.newer and one.stored.id not in left}
         chosen = tuple(one for one in shown if one.mark != SUPERSEDED and one.stored.id not in left)

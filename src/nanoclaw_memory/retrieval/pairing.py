@@ -1,0 +1,164 @@
+"""Which later statement stands for an older one, of those that a question finds: a linear model, learnt.
+
+Two statements may share no rare word and yet answer the same question at two times. `training/pairing.py` learns the
+weights from statements and questions of people who had not seen the code; `pairing.json` has them, for messages of a
+conversation and for searches, with vectors and without.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from nanoclaw_memory.caches import bounded
+from nanoclaw_memory.retrieval.candidates import Candidate, Likeness
+from nanoclaw_memory.retrieval.changing import says_change
+from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
+from nanoclaw_memory.retrieval.gate import probability
+from nanoclaw_memory.retrieval.pairs import (
+    is_copy,
+    is_foreign,
+    of_two_projects,
+    says_nothing_new,
+    statement_of,
+    subject_words,
+)
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.store.currency import EARLIER, Overtaken, is_statement
+from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.text import stems_in_any_language
+
+POOLED = 16  # of the best that a question finds, among which later statements are looked for
+LIKELY = 0.2  # probability from which a later statement stands for an older one
+CHOSEN = 0.15  # the same of what was chosen for a message of a conversation
+FAR = 1e-3  # of the best score; below it all are alike
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A question, the best that it finds, and what is known about these."""
+
+    text: str
+    pool: Sequence[Candidate]
+    likeness: Likeness | None = None  # None without vectors
+    searched: bool = True  # memory is asked on purpose; else a message of a conversation is
+
+    @property
+    def model(self) -> str:
+        """The weights that count."""
+        return f"{'search' if self.searched else 'turn'}, {'vectors' if self.likeness else 'words'}"
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """Two statements that a question finds, and what speaks for the newer one standing for the older."""
+
+    older: StoredPassage
+    newer: StoredPassage
+    signs: Mapping[str, float]
+
+
+def likely_rows(
+    currency: Currency, asked: Asked, shown: Sequence[Candidate], known: Sequence[Overtaken]
+) -> list[Overtaken]:
+    """The likeliest row of each shown statement that no known row surely overtakes."""
+    decided = {row.older for row in known if row.sure >= NAMED}
+    least = LIKELY if asked.searched else CHOSEN
+    likeliest: dict[int, tuple[float, int]] = {}
+    for pair in pairs(currency, asked, [one for one in shown if one.stored.id not in decided], known):
+        likely = probability(_weights()[asked.model], pair.signs)
+        if likely >= max(least, likeliest.get(pair.older.id, (0.0,))[0]):
+            likeliest[pair.older.id] = likely, pair.newer.id
+    return [
+        Overtaken(older, newer, EARLIER, "it answers the same question", SURE)
+        for older, (_, newer) in likeliest.items()
+    ]
+
+
+def pairs(
+    currency: Currency, asked: Asked, shown: Sequence[Candidate], known: Sequence[Overtaken]
+) -> Iterator[Pair]:
+    """Each shown statement with each later one that may stand for it, of which no known row says anything."""
+    decided = {(row.older, row.newer) for row in known}
+    best = max((one.score for one in asked.pool), default=0.0) or 1.0
+    wanted = {word: currency.rarity(word) for word in subject_words(asked.text)}
+    statements = [one for one in asked.pool if is_statement(one.stored.passage)]
+    ids = {one.stored.id for one in statements}
+    for one, other in itertools.product((one for one in shown if one.stored.id in ids), statements):
+        older, newer = one.stored, other.stored
+        if (
+            (older.id, newer.id) in decided
+            or not currency.is_later(newer, older)
+            or not _may_stand_for(newer, older)
+        ):
+            continue
+        yield Pair(
+            older,
+            newer,
+            {
+                "older answers": one.score / best,
+                "newer answers": other.score / best,
+                "newer answers at all": math.log(max(other.score / best, FAR)),
+                "says a change": float(says_change(statement_of(newer))),
+                "days between": math.log(_days_between(older, newer) + 1),
+                **_of_words(currency, older, newer, wanted),
+                **_of_meaning(asked.likeness, older, newer),
+            },
+        )
+
+
+def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
+    believed = is_foreign(newer) > is_foreign(older)  # and others say otherwise
+    if believed or is_copy(newer) or of_two_projects(older, newer):
+        return False
+    return bool(statement_of(newer)) and not says_nothing_new(older, newer)
+
+
+def _of_words(
+    currency: Currency, older: StoredPassage, newer: StoredPassage, wanted: Mapping[str, float]
+) -> dict[str, float]:
+    """What the words say that two statements share, and what each has of the question."""
+    before, after = _forms(body_of(older.passage)), _forms(body_of(newer.passage))
+    shared = {before[one] for one in before.keys() & after.keys()}
+    shorter = min(len({*before.values()}), len({*after.values()}))
+    whole = sum(wanted.values()) or 1.0
+
+    def share(forms: Mapping[str, str]) -> float:
+        return sum(rare for word, rare in wanted.items() if not _forms(word).keys().isdisjoint(forms)) / whole
+
+    return {
+        "rarest shared": max(map(currency.rarity, shared), default=0.0) / 5,
+        "share of shorter": len(shared) / max(shorter, 1),
+        "asked in older": share(before),
+        "asked in newer": share(after),
+    }
+
+
+def _of_meaning(likeness: Likeness | None, older: StoredPassage, newer: StoredPassage) -> dict[str, float]:
+    near, mutual = likeness.of(older.id, newer.id) if likeness else (0.0, 0.0)
+    return {"near": near, "nearest of all": mutual}
+
+
+@bounded(4 * 1024 * 1024)
+def _forms(text: str) -> Mapping[str, str]:
+    """The words that may tell what a statement is about, by their stems in English and German."""
+    return {one: word for word in subject_words(text) for one in stems_in_any_language([word])}
+
+
+def _days_between(older: StoredPassage, newer: StoredPassage) -> int:
+    try:
+        days = [date.fromisoformat(one.passage.said) for one in (older, newer)]
+    except ValueError:
+        return 0
+    return max((days[1] - days[0]).days, 0)
+
+
+@functools.cache
+def _weights() -> dict[str, dict[str, float]]:
+    return msgspec.json.decode(
+        Path(__file__).with_name("pairing.json").read_bytes(), type=dict[str, dict[str, float]]
+    )
