@@ -51,7 +51,8 @@ _KINDS = {
     "merkst gemerkt erinnere erinnern erinnerst",
     "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg "
     "lege trag trage nimm "
-    "nehmen heb hebe aufnehmen commit learn schreiben legen tragen halten heben",  # they mean storing only with one of the next
+    # they mean storing only with one of the next
+    "nehmen heb hebe aufnehmen commit learn schreiben legen tragen halten heben",
     "d": "down away onto auf fest ab ein mit track",
     "r": "this that it these one part bit last following same any all das dies dieses diese es folgende "
     "folgendes folgenden hier davon dazu daran "
@@ -110,7 +111,8 @@ _TALK = regex(
     r"\b(?:this|that|the|it|any|none|nothing|part|bit|one|some)(?: last)?(?: part| bit| one)? "
     r"(?:about|regarding) "
     r"(?!me\b|my memory)(?:\w+ ?){1,3}?(?=[.!?:;,\n]|$| (?:must|should|may|is|goes|please)\b)|"
-    r"\b(?:nichts von dem, )?was ich (?:[\wäöüß]+ ){0,6}?(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b"
+    r"\b(?:nichts von dem, )?was ich (?:[\wäöüß]+ ){0,6}?"
+    r"(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b"
     r"(?:,(?= (?:darf|soll|sollte|muss)\b))?|"
     r"\b(?:das|die sache) (?:mit|über|von|zu) (?:[\wäöüß]+ ){1,3}?(?=bitte|nicht|soll|darf|muss)",
     re.I,
