@@ -284,7 +284,7 @@ def _says_unkept(said: str) -> bool:
 def _tells(said: str, begin: re.Match[str], end: int) -> bool:
     """Return whether the clause between two breaks asks the agent not to store what is said."""
     clause, after = said[begin.end() : end].lower(), said[end : end + 16]
-    kinds = "".join(map(_kind, _WORD.findall(clause))) + "n" * ("n't" in clause)
+    kinds = "".join(map(_sort_of, _WORD.findall(clause))) + "n" * ("n't" in clause)
     polite = "p" in kinds or _PLEASE_AFTER.match(after) is not None
     if _CLOSED.fullmatch(kinds) and begin["sign"] != "," and (polite or after[:1] in _ENDS):
         return True
@@ -313,7 +313,7 @@ def _tells(said: str, begin: re.Match[str], end: int) -> bool:
     return polite or _PRIVATE.search(said) is not None or _is_of_talk(said, begin, "K" not in kinds)
 
 
-def _kind(word: str) -> str:
+def _sort_of(word: str) -> str:
     return _KIND_OF.get(word) or next((kind for kind, stem in _STEMS if stem.fullmatch(word)), "x")
 
 
