@@ -38,6 +38,7 @@ from isolation_faces import (
 )
 from measure import table
 from nanoclaw_memory import Memory, Scope
+from nanoclaw_memory.settings.sections import PrivacySettings
 from nanoclaw_memory.types import ToolCall
 
 CANARY = "quillfeather"  # in every private text, and in no question
@@ -52,6 +53,8 @@ def shared_content(home: Home) -> None:
     with home.open(private=True) as owner:
         owner.init()
     workspace = home.root / "workspace"
+    shown = [*PrivacySettings().shared_files, "memory/project-keystone.md", "shared/project-atlas.md"]
+    (home.root / "nanoclaw.json").write_text(json.dumps({"privacy": {"sharedFiles": shown}}))
     (workspace / "SOUL.md").write_text("# Soul\n\n## Core Principles\n- directness: say the thing.\n")
     (workspace / "memory/project-keystone.md").write_text(
         "# Keystone\n\n- Port: 3000\n- Owner: Anna Kowalski\n"
@@ -240,6 +243,23 @@ def _projects(owner: Memory, home: Home) -> None:
         talk.write(f"The barbecue moved to {CANARY}", "decision", 0.9)
 
 
+def _project_notes(owner: Memory, home: Home) -> None:
+    """Pages of projects that the chat may not see: one for all groups, one of the group's own, and its phase's log."""
+    owner.workspace.new_project("barbecue", f"Barbecue {CANARY}")
+    owner.workspace.note_project("barbecue", f"The grill of Heidi is at {CANARY}", "decision")
+    with home.open(private=True, origin="agent") as agent:
+        agent.workspace.note_project("heidi", f"Heidi's phone is 0999 {CANARY}", "lesson")
+    page = f"# Grill\n\n- Port: 9{CANARY}\n- Owner: Heidi\n"
+    (home.root / "workspace/memory/project-grill.md").write_text(page)
+    owner.workspace.close_phase("barbecue")
+
+
+def _policies(owner: Memory, home: Home) -> None:
+    add = owner.workspace.add_policy
+    add(f"Never light the {CANARY}", "Any request to light the grill", f"Ask {CANARY}", enforce="block")
+    add("Never say the phone of Heidi", "barbecue, phone of Heidi", f"Ask {CANARY}")
+
+
 def _corpus(owner: Memory, home: Home) -> None:
     folder = home.root.parent / f"{home.root.name}-books"
     folder.mkdir(exist_ok=True)
@@ -294,6 +314,8 @@ PRIVATE: Mapping[str, Put] = {
     "focus": _focus,
     "turn": _turns,
     "project": _projects,
+    "project note": _project_notes,
+    "policy": _policies,
     "corpus": _corpus,
     "limits of a session": _limits,
     "published entry": _published,

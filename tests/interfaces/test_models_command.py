@@ -13,7 +13,9 @@ def test_models_are_listed_as_missing_with_the_next_step(ncm):
         ("e5-small-v2", "missing"),
         ("ms-marco-MiniLM-L-12-v2", "missing"),
     ]
-    assert "models install" in ncm("models", "list").out
+    listed = ncm("models", "list").out
+    for model in ran.json["models"]:
+        assert f"models install {model['name']}\n" in listed
 
 
 def test_installing_offline_fails_with_a_hint(ncm, monkeypatch, tmp_path):

@@ -173,6 +173,21 @@ def test_outside_of_a_repository_off_says_how_to_switch_it_off_everywhere(ncm):
     assert "NANOCLAW_NO_HOOKS" in ncm("off", "--help").out
 
 
+def test_a_directory_that_is_not_there_is_not_switched_off(ncm, tmp_path):
+    ncm("init")
+    refused = ncm("off", str(tmp_path / "nowhere"))
+    assert refused.code == 2 and "there is no directory" in refused.err and refused.out == ""
+    assert ncm("config", "get", "projects.off").out.strip() == "[]"
+
+
+def test_an_export_that_is_not_there_or_has_no_kind_is_named(ncm, tmp_path):
+    ncm("init")
+    (tmp_path / "export.json").write_text("[]")
+    for path, said in (("nosuch.json", "there is no nosuch.json"), (tmp_path / "export.json", "is a file")):
+        refused = ncm("import", str(path))
+        assert refused.code == 2 and said in refused.err and "sync.key" not in refused.err
+
+
 def completed(*words: str) -> list[str]:
     """What bash is offered for the last word."""
     done = subprocess.run(

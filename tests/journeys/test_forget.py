@@ -182,6 +182,41 @@ def test_an_entity_goes_with_its_aliases_its_section_and_whatever_names_it(home:
     assert traces(home, ("zebulon", "quist", "5550199")) == []
 
 
+@pytest.mark.parametrize(
+    "what", [("--entity", "Jonas"), ("--text", "Jonas wants to know how varnish layers work")]
+)
+def test_a_rule_outlives_the_talk_in_which_it_was_taught(home: Path, ncm: Any, what: tuple[str, str]) -> None:
+    off = ("--set", "judge.enabled=false", "--session", "a", "exchange", "add")
+    ncm("init")
+    ncm(
+        *off,
+        "-u",
+        "Jonas wants to know how varnish layers work.",
+        "-a",
+        "- ground for Jonas\n- colour\n- top coat",
+    )
+    ncm(*off, "-u", "Please never use emojis or bullet lists in your explanations.", "-a", "Understood.")
+    assert "never use emojis" in ncm("lessons", "list").out
+    planned = ncm("forget", *what, "--dry-run").out
+    assert "emojis" not in planned and "varnish" in planned
+    assert ncm("forget", *what, "--yes").code == 0
+    kept = ncm("lessons", "list").out
+    assert "never use emojis" in kept and "active" in kept and "Jonas" not in kept
+    assert [
+        path for path in home.rglob("*") if path.is_file() and b"varnish layers" in path.read_bytes()
+    ] == []
+
+
+def test_a_rule_that_names_who_is_forgotten_goes_too(home: Path, ncm: Any) -> None:
+    off = ("--set", "judge.enabled=false", "--session", "a", "exchange", "add")
+    ncm("init")
+    ncm(*off, "-u", "Write to the parents about the concert.", "-a", "Dear all, the concert is on Friday.")
+    ncm(*off, "-u", "No, never put Jonas in copy when you write to the parents.", "-a", "Understood.")
+    assert "Jonas" in ncm("lessons", "list").out
+    ncm("forget", "--entity", "Jonas", "--yes")
+    assert "No lessons" in ncm("lessons", "list").out
+
+
 def test_small_talk_of_what_was_forgotten_may_be_said_again(memory: Memory) -> None:
     memory.after_turn("I met Zebulon Quist yesterday", "How nice.")
     memory.forget(entity="Zebulon Quist")

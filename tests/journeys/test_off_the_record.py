@@ -43,6 +43,15 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
         "Off the record, and I mean it: Jonas is leaving",
         "Don't save our conversation.",
         "I have much to tell about Jonas. " * 400 + "Please don't store this conversation.",
+        "This isn't for the record, but Oskar's firm is nearly broke.",
+        "I'd rather you didn't keep this: my sister is in rehab.",
+        "Nicht ins Gedächtnis schreiben: der Jonas hat Schulden.",
+        "Please forget what I'm about to say, Nele has been expelled.",
+        "not for storage: the alarm code is on the fridge",
+        "keep this confidential: we are selling the house",
+        "Das bitte vertraulich behandeln: Papa verkauft das Haus.",
+        "Vergiss bitte gleich wieder, was ich dir jetzt erzähle: Otto ist krank.",
+        "Frage, und vergiss das bitte danach: ist ein Burnout versichert?",
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
@@ -78,10 +87,38 @@ def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: 
         + " We sell gauges." * 600
         + "\n\nKind regards\nEve",
         "The journalist said it was off the record, but printed it anyway.",
+        "Keep the config confidential in the vault.",
+        "Keep it private, name the three dates and agree on a time.",
+        "This isn't for production: use the staging key.",
+        "Please forget about the deadline, it moved to May.",
+        "I forget what I'm about to do every morning.",
+        "compute the hash, don't store it, but print it",
     ],
 )
 def test_what_is_said_of_files_and_values_or_by_others_is_no_such_wish(message: str):
     assert not is_unkept(message)
+
+
+WISHES = Path(__file__).parents[2] / "bench" / "data" / "wishes"
+
+
+def texts_of(*names: str) -> list[str]:
+    return [
+        line for name in names for line in (WISHES / name).read_text("utf-8").splitlines() if line.strip()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "least"), [(("wishes.txt",), 0.93), (("fresh.txt",), 0.96), (("fresh_2.txt",), 0.7)]
+)
+def test_most_wishes_of_several_authors_are_understood(names: tuple[str, ...], least: float):
+    wishes = texts_of(*names)
+    assert sum(map(is_unkept, wishes)) >= least * len(wishes)
+
+
+def test_nothing_that_only_sounds_alike_is_taken_for_a_wish():
+    others = texts_of("lookalikes.txt", "lookalikes_2.txt", "noforget.txt", "own.txt", "notown.txt")
+    assert [text for text in others if is_unkept(text)] == []
 
 
 def anywhere(home: Path, word: bytes) -> list[Path]:
@@ -113,6 +150,17 @@ def test_an_exchange_that_is_reported_whole_is_not_archived_and_says_so(ncm, hom
     )
     assert added.out.strip() == "not archived" and "asked not to keep it" in added.err
     assert "[KEEPING]" in ncm("turn", SECRET, "--session", "s1").out
+    assert anywhere(home, b"Zwickau") == []
+
+
+@pytest.mark.parametrize(
+    "wish", ["This isn't for the record, but", "not for storage:", "Please forget what I'm about to say,"]
+)
+def test_a_wish_that_introduces_the_statement_keeps_it_out_of_the_home(ncm, home: Path, wish: str):
+    ncm("init")
+    hook(ncm, "UserPromptSubmit", prompt=f"{wish} the Zwickau practice is nearly broke.")
+    hook(ncm, "Stop", last_assistant_message="I am sorry about Zwickau.")
+    hook(ncm, "SessionEnd", reason="other")
     assert anywhere(home, b"Zwickau") == []
 
 

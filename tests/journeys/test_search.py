@@ -472,7 +472,7 @@ def test_a_shared_scope_finds_only_shared_files(notes: Memory, open_memory: Call
     ):  # more private matches than any pool holds: the filter must come before the limit
         write(notes, f"memory/private-{number}.md", "# P\n\nKeystone port port port Keystone secret\n")
     notes.index()
-    shared = open_memory(private=False)
+    shared = open_memory(private=False, privacy__sharedFiles='["memory/project-*.md"]')
     shared.group.resources.embedder = notes.group.resources.embedder
     found = shared.search("Keystone port migration PostgreSQL", 50)
     assert "memory/project-keystone.md" in paths(found)
@@ -664,6 +664,55 @@ def test_doctor_says_that_a_multilingual_model_would_help_where_memory_is_not_en
     memory.search("Rechnung", fast=True)
     (said,) = [one for one in memory.doctor() if "local embedder" in one.message]
     assert (said.level, "multilingual" in said.message) == ("warning", True)
+
+
+@pytest.fixture
+def household(open_memory: Callable[..., Memory], models_dir: Path) -> Memory:
+    memory = open_memory(embeddings__modelPath=str(models_dir / "multilingual-e5-small"))
+    memory.init()
+    for line in (
+        *("I am severely allergic to walnuts", "Workshop insurance: Merkur, policy until June"),
+        *("Only hide glue on tops, never PVA", "Please always write dates as day month year", "Nele age: 9"),
+        *("Sorry: the arching is 18.5 mm.", "Oma's phone: 0316 555123", "name: Ilse Brandner"),
+        *("Wir haben das Boot verkauft", "Der Garten braucht einen neuen Zaun", "The car is a grey Skoda"),
+        *("Die Waschmaschine ist von Miele", "Oma hat am 4. März Geburtstag", "Deploys happen on Tuesdays"),
+    ):
+        memory.write(line)
+    memory.index()
+    return memory
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "😀",
+        "...",
+        "???",
+        '"unbalanced ( OR AND *',
+        "biopsy",
+        "Photosynthese",
+        "oboe",
+        "volcano",
+        "Hubschrauber",
+    ],
+)
+def test_a_question_without_a_word_that_memory_knows_gets_no_hits(household: Memory, question: str):
+    assert household.search(question).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("Versicherung", "Merkur"),
+        ("boat", "Boot"),
+        ("washing", "Miele"),
+        ("birthday", "Oma"),
+    ],
+)
+def test_a_lone_word_in_another_language_or_spelling_still_finds(
+    household: Memory, question: str, found: str
+):
+    assert found in household.search(question).hits[0].text
 
 
 def test_many_new_rows_are_read_step_by_step_and_the_search_says_so(

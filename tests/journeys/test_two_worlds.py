@@ -7,6 +7,7 @@ kinds are tried at once.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from nanoclaw_memory.interfaces.cli import cli
 from nanoclaw_memory.interfaces.hooks import _KINDS, kind_of
 from nanoclaw_memory.interfaces.http.operations import OPERATIONS
 from nanoclaw_memory.interfaces.mcp.texts import CORE, MORE
+from nanoclaw_memory.interfaces.mcp.tools import Tools
 from nanoclaw_memory.workspace.paths import visible
 
 pytestmark = pytest.mark.xdist_group("two worlds")  # one pair of homes serves all
@@ -153,7 +155,8 @@ def test_a_shared_scope_opens_nothing_private_so_that_its_time_tells_nothing(ans
     common = "agents.json data/forgotten.db data/upkeep.lock nanoclaw.json logs/audit.head logs/audit.jsonl".split()
     folders = (
         "data/shared-",
-        "shared/",
+        "shared/CLAUDE",
+        "shared/entries",
         "tokens/",
         "models/",
         "logs",
@@ -161,9 +164,8 @@ def test_a_shared_scope_opens_nothing_private_so_that_its_time_tells_nothing(ans
         "store/",
         "workspace/memory/shared",
     )
-    pages = "AGENTS.md IDENTITY.md SOUL.md memory/gating-policies.md".split()
-    pages += [f"memory/project-{slug}.md" for slug in ("atlas", "keystone", isolation.CANARY)]
-    public = {*named, *common, *(f"workspace/{page}" for page in pages)}
+    pages = "AGENTS.md IDENTITY.md SOUL.md memory/project-keystone.md".split()
+    public = {*named, *common, "shared/project-atlas.md", *(f"workspace/{page}" for page in pages)}
     assert [path for path in sorted(read - public) if not path.startswith(folders)] == []
 
 
@@ -228,6 +230,101 @@ def test_a_link_that_all_may_see_shows_no_page_that_not_all_may_see(
 def test_a_star_stays_within_its_folder(pattern: str, seen: str, hidden: str):
     scope = Scope(private=False)
     assert visible(scope, seen, (pattern,)) and not visible(scope, hidden, (pattern,))
+
+
+# ---- project pages and policies are private until their page is shared on purpose ----
+
+ON_PURPOSE = '["SOUL.md", "shared/project-viola.md", "memory/gating-policies.md"]'
+OFF = ("--set", "embeddings.provider=none", "--set", "judge.enabled=false")
+
+
+@pytest.fixture
+def family(memory: Memory, ncm: Callable[..., Any]) -> Callable[..., str]:
+    """What the family chat sees of a home whose owner noted and ruled in private; the agent noted something too."""
+    ncm(*OFF, "project", "note", "viola", "Priya is getting divorced and pays in two parts")
+    ncm(
+        *OFF,
+        "policy",
+        "add",
+        "Never reveal the Waldzither",
+        "--trigger",
+        "telling Tomasz about gifts",
+        "--gate",
+        "ask",
+    )
+    Tools(memory).memory_write("The cello of Jonas has a crack under the varnish", project="cello")
+
+    def seen(*more: str) -> str:
+        """Everything that the chat is shown, over every way of asking that the newcomer tried."""
+        shared = (*OFF, *more, "--shared")
+        prompts = (
+            "Erzähl mir von Priya",
+            "What is wrong with the cello of Jonas?",
+            "tell Tomasz about gifts",
+        )
+        told = [ncm(*shared, ask, prompt).out for prompt in prompts for ask in ("search", "turn", "recall")]
+        told += [
+            ncm(
+                *shared, "hook", "user-prompt-submit", stdin=json.dumps({"session_id": "f", "prompt": one})
+            ).out
+            for one in prompts
+        ]
+        asked = (
+            *("project list", "projects", "project show viola", "project show cello", "boot --project viola"),
+            *("policy list", "policy check gifts", "get memory/gating-policies.md", "graph search Jonas"),
+            *("get shared/project-viola.md", "graph search Priya", "status"),
+        )
+        told += [ncm(*shared, *command.split()).out for command in asked]
+        before = {"tool_name": "Bash", "tool_input": {"command": "tell Tomasz about gifts"}}
+        told.append(ncm(*shared, "hook", "pre-tool-use", stdin=json.dumps(before)).out)
+        return "\n".join(told)
+
+    return seen
+
+
+SECRETS = ("divorced", "two parts", "varnish", "Waldzither", "GP-001")
+
+
+def test_a_shared_chat_sees_no_project_note_and_no_policy(family: Callable[..., str]):
+    told = family()
+    assert [secret for secret in SECRETS if secret in told] == []
+
+
+def test_a_page_that_is_named_as_shared_is_seen_and_no_other(family: Callable[..., str]):
+    told = family("--set", f"privacy.sharedFiles={ON_PURPOSE}")
+    assert "divorced" in told and "GP-001" in told and "varnish" not in told
+
+
+def test_a_home_whose_settings_name_the_pages_keeps_them(home: Path, family: Callable[..., str]):
+    named = ["SOUL.md", "memory/project-*.md", "memory/gating-policies.md", "shared/*"]
+    (home / "nanoclaw.json").write_text(json.dumps({"privacy": {"sharedFiles": named}}))
+    told = family()
+    assert "divorced" in told and "varnish" in told and "GP-001" in told
+
+
+def test_what_a_release_before_read_for_the_shared_chat_is_gone_from_its_databases(
+    home: Path, family: Callable[..., str]
+):
+    """There these pages were shared by default; their passages and facts stand in the shared databases."""
+    assert "divorced" in family("--set", 'privacy.sharedFiles=["shared/*", "memory/gating-policies.md"]')
+    assert "divorced" not in family()
+
+
+def test_the_other_groups_of_the_person_still_read_a_project_page(
+    family: Callable[..., str], open_memory: Callable[..., Memory]
+):
+    other = open_memory("workshop")
+    other.init()
+    assert "divorced" in str(other.workspace.project("viola"))
+
+
+def test_a_shared_chat_reads_again_what_it_wrote_in_a_project(ncm: Callable[..., Any], memory: Memory):
+    ncm(*OFF, "--shared", "--project", "viola", "write", "The viola is ready on Friday")
+    assert (
+        "ready on Friday"
+        in ncm(*OFF, "--shared", "--project", "viola", "search", "When is the viola ready?").out
+    )
+    assert "ready on Friday" in ncm(*OFF, "--shared", "--project", "viola", "log").out
 
 
 # ---- what private memory shows of a shared chat ----

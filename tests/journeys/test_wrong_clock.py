@@ -166,6 +166,14 @@ def test_doctor_warns_of_what_is_dated_in_the_future_and_dates_it_anew_in_its_or
     assert sorted(told) == told and max(told) < "2026-02-24"
 
 
+def test_a_single_row_from_the_future_is_named_in_the_singular(memory, clock, now):
+    clock.moment = AHEAD
+    memory.store("Heidi likes tea", type="fact")
+    clock.moment = now
+    (warning,) = of_the_clock(memory)
+    assert "1 row of memory is dated in the future" in warning
+
+
 def test_doctor_names_a_log_from_the_future(memory, clock, now):
     clock.moment = AHEAD
     memory.write("a line")

@@ -121,3 +121,23 @@ def test_runbooks_may_hold_credentials_so_a_shared_scope_sees_none(
     assert shared.workspace.runbooks() == []
     with pytest.raises(NotFound):
         shared.workspace.runbook("deploy")
+
+
+def test_the_template_of_a_page_is_no_memory(ncm):
+    ncm("init")
+    ncm("project", "new", "viola", "--title", "Viola for Priya")
+    for question in ("how does work move", "what may still break", "what went wrong and what prevents it"):
+        assert "Nothing found" in ncm("search", question, "--fast").out
+        assert "how work moves" not in ncm("turn", question).out.casefold()
+    ncm("project", "note", "viola", "Varnish moves to the drying room on Mondays", "--section", "workflow")
+    found = ncm("search", "when does varnish move", "--fast").out
+    assert "drying room" in found and "<!--" not in found
+
+
+def test_an_agents_note_is_recalled_as_an_agents_and_without_its_mark(memory, open_memory):
+    agent = open_memory(origin="agent")
+    agent.workspace.note_project("cello", "The cello of Jonas has a crack under the varnish", "lesson")
+    question = "What is wrong with the cello of Jonas?"
+    for text in (memory.before_turn(question).text, memory.recall(question, fast=True).text):
+        (line,) = [line for line in text.splitlines() if "crack" in line]
+        assert "[by agent]" not in line and "agent" in line

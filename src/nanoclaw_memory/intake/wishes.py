@@ -19,8 +19,10 @@ _CONFIDENTIAL = regex(
     r"(?<![\"“„'])\boff the record\b(?!,? (?:but|and) (?:was |were |then )?\w+(?:ed|wn|nt)\b)|"
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
-    r"(?:^|[.!?,]\s)between (?:us|you and me):|"
-    r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\bunter uns "
+    r"(?:^|[.!?,]\s)(?:purely |strictly |just )?between (?:us|you and me):|"
+    r"^(?:(?:strictly|this is|streng|ganz) ){0,2}(?:confidential(?:ly)?|in (?:strict )?confidence|vertraulich|"
+    r"im vertrauen(?: gesagt)?): ?\b|"
+    r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\b(?:unter|zwischen) uns "
     r"(?:gesagt|bleiben)\b|"
     r"(?:^|[.!?,]\s)unter uns:|\bbleibt (?:bitte )?hier im raum\b|"
     r"\b(?:behalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)|das (?:bitte )?für dich "
@@ -50,14 +52,16 @@ _KINDS = {
     "merkst gemerkt erinnere erinnern erinnerst",
     "v": "put add write jot note noted hold hang file take make keep schreib schreibe halt halte leg "
     "lege trag trage nimm "
-    "nehmen heb hebe aufnehmen commit learn",  # they mean storing only with one of the next
+    # they mean storing only with one of the next
+    "nehmen heb hebe aufnehmen commit learn schreiben legen tragen halten heben",
     "d": "down away onto auf fest ab ein mit track",
     "r": "this that it these one part bit last following same any all das dies dieses diese es folgende "
     "folgendes folgenden hier davon dazu daran "
-    "message conversation chat nachricht gespräch unterhaltung unterhaltungen nachrichten",
+    "message conversation chat nachricht gespräch unterhaltung unterhaltungen nachrichten "
+    "number information detail details zahl satz",
     "s": "memory notes note record records history memories gedächtnis notizen notiz protokoll "
     "erinnerung erinnerungen archiv "
-    "langzeitgedächtnis entry entries eintrag",
+    "langzeitgedächtnis entry entries eintrag storage speicher archive aufzeichnung aufzeichnungen",
     "w": "want wish glad wünsche wanted like rather prefer hope best better appreciate sure will möchte "
     "mag lieber besser hoffe wäre",
     "q": "can could would will kannst könntest würdest können könnten würden",
@@ -66,6 +70,8 @@ _KINDS = {
     "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
     "muss musst müssen brauchst braucht need be to",
     "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
+    "c": "confidential confidentially private secret discreet vertraulich geheim privat diskret",
+    "t": "treat treated handle handled behandeln behandle behandelt behandelst",  # as confidential
     "a": "our unser unsere unseren unserem unserer "
     "anywhere around at about me later ever again just only in into of on from for up the a an "
     "thing something anything really "
@@ -83,6 +89,19 @@ _KIND_OF: dict[str, str] = {}
 for _kind, _said in _KINDS.items():
     for _word in _said.split():
         _KIND_OF.setdefault(_word, _kind)
+# Inflected forms that the table does not list.
+_STEMS = (
+    (
+        "k",
+        regex(
+            r"(?:ab|ein|auf|mit|fest)?(?:ge|zu)?(?:speicher|archivier|notier|protokollier|dokumentier|vermerk|"
+            r"verzeichn|zeichn|bewahr)(?:e|st|t|n|en|et|ung)?|"
+            r"(?:auf|mit|ein)zu(?:schreiben|tragen|nehmen|heben)|(?:auf|mit)(?:schreib|geschrieb)(?:e|st|t|en)|"
+            r"(?:stor|sav|record|archiv|retain|persist|preserv|captur)(?:e|ed|es|ing|s)?\Z"
+        ),
+    ),
+    ("m", regex(r"(?:ge|zu)?(?:merk|erinner)(?:e|st|t|n|en)|(?:remember|memori[sz])(?:e|s|ed|es|ing)?\Z")),
+)
 _WORD = regex(r"[\w'-]+")
 # A reference to a conversation of any length counts as one word: "what I just said about Clara", "das mit Olga".
 _TALK = regex(
@@ -93,13 +112,16 @@ _TALK = regex(
     r"\b(?:this|that|the|it|any|none|nothing|part|bit|one|some)(?: last)?(?: part| bit| one)? "
     r"(?:about|regarding) "
     r"(?!me\b|my memory)(?:\w+ ?){1,3}?(?=[.!?:;,\n]|$| (?:must|should|may|is|goes|please)\b)|"
-    r"\bwas ich (?:[\wäöüß]+ ){0,6}?(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b|"
+    r"\b(?:nichts von dem, )?was ich (?:[\wäöüß]+ ){0,6}?"
+    r"(?:sage|gesagt habe|erzähle|erzählt habe|schreibe|geschrieben habe)\b"
+    r"(?:,(?= (?:darf|soll|sollte|muss)\b))?|"
     r"\b(?:das|die sache) (?:mit|über|von|zu) (?:[\wäöüß]+ ){1,3}?(?=bitte|nicht|soll|darf|muss)",
     re.I,
 )
 _KEEPING = regex(
     r"stor|sav|remember|memor|record|archiv|note|keep|kept|log|persist|retain|writ|jot|hold|learn|file|hang|"
-    r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|leg|trag|erinner|protokoll|zeichn",
+    r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|leg|trag|erinner|protokoll|zeichn|"
+    r"treat|handle|behand|vermerk|dokument",
     re.I,
 )
 _DENIED = regex(
@@ -129,6 +151,27 @@ _PRIVATE = regex(
 # Kinds of words in a clause: it denies storing, or it says something else.
 _DENIES = regex(r"(?=.*(?:[nN]|o.*s))(?=.*(?:[kKms]|v.*[ds]|d.*v|n.*v.*a|v.*n))(?=.*(?:[rmsk]))", re.DOTALL)
 _OTHERWISE = regex(r"x|^[^w]*N(?!.*w)")
+_SECRECY = regex(r"confiden|secret|private|discre|vertraul|geheim|privat|diskret", re.I)
+# What stands before a colon or "but", and says of what follows that it is not to be kept.
+_INTRODUCES = regex(r"\s*:")
+_BUT = regex(r"\s*,?\s(?:but|aber)\b")
+_OF_MEMORY = regex(r"[rya]*[nNb]+.*s")
+_ENDS = ("", ".", "!", ":", "\n")
+_CLOSED = regex(r"(?=.*r)(?=.*[Kt])(?=.*c)[^nNx]*")
+# A request to forget what is said now, as soon as it has served its purpose.
+_FOR_NOW = regex(
+    r"(?:^|[.!?:;,–—\n]\s{0,4}|\b(?:and|so|then|und|dann) )"
+    r"(?:(?:please|bitte|kindly|just|you can|du kannst) ){0,3}"
+    r"(?:forget|vergiss)(?: (?:please|bitte|just|mal|doch|everything|all|alles|gleich|wieder))*,? (?:"
+    r"(?:this|that|it|all of (?:this|that|it)|the following|das|dies|es|das alles|das folgende)\b[^.!?:;\n]{0,30}?"
+    r"\b(?:afterwards?|after (?:this|that|you)|as soon as|once (?:we|you|this|that)|"
+    r"when (?:we|you)(?:['’]re| are| have)|danach|hinterher|anschließend|nachher|(?:gleich|sofort) wieder)\b|"
+    r"(?:what|that|whatever|everything|all) i(?:['’]m| am)? "
+    r"(?:(?:about|going) to (?:say|tell|write|mention|share)|"
+    r"(?:say|tell you|write) (?:now|next))\b|"
+    r"was ich (?:(?:dir|euch|ihnen) )?(?:jetzt|gleich|nun) (?:[\w]+ ){0,3}?(?:sage|erzähle|schreibe|verrate)\b)",
+    re.I,
+)
 _WANTS_TO = regex(r"\bno one\b|\b(?:want|like|wish|prefer|hope|rather) to\b")
 _DONE = regex(
     r"\b(?:\w{3,}ed|kept|written|(?:ge|auf|ab|fest)\w{4,}t|notiert|archiviert|\w*geschrieben|\w*gehalten)\b"
@@ -230,9 +273,9 @@ def _matches_forget(said: str) -> bool:
 
 
 def _matches_unkept(said: str) -> bool:
-    if _CONFIDENTIAL.search(said):
+    if _CONFIDENTIAL.search(said) or _FOR_NOW.search(said):
         return True
-    if not (_KEEPING.search(said) and _DENIED.search(said)):
+    if not (_KEEPING.search(said) and (_DENIED.search(said) or _SECRECY.search(said))):
         return False
     said = _JOINED.sub(r"\1", _TALK.sub(_as_message, said.replace("’", "'")))
     breaks = [*_BREAK.finditer(said)]
@@ -243,9 +286,12 @@ def _matches_unkept(said: str) -> bool:
 def _asks_not_to_store(said: str, begin: re.Match[str], end: int) -> bool:
     """Return whether the clause between two breaks asks the agent not to store what is said."""
     clause, after = said[begin.end() : end].lower(), said[end : end + 16]
-    found = _WORD.findall(clause)
-    kinds = "".join(_KIND_OF.get(word, "x") for word in found) + "n" * ("n't" in clause)
+    kinds = "".join(map(_sort_of, _WORD.findall(clause))) + "n" * ("n't" in clause)
     polite = "p" in kinds or _PLEASE_AFTER.match(after) is not None
+    if _CLOSED.fullmatch(kinds) and begin["sign"] != "," and (polite or after[:1] in _ENDS):
+        return True
+    if _introduces(clause, kinds, begin["sign"], after):
+        return True
     if (
         not _DENIES.search(kinds)
         or _OTHERWISE.search(kinds)
@@ -269,8 +315,27 @@ def _asks_not_to_store(said: str, begin: re.Match[str], end: int) -> bool:
     return polite or _PRIVATE.search(said) is not None or _is_of_talk(said, begin, "K" not in kinds)
 
 
+def _sort_of(word: str) -> str:
+    return _KIND_OF.get(word) or next((kind for kind, stem in _STEMS if stem.fullmatch(word)), "x")
+
+
+def _introduces(clause: str, kinds: str, sign: str | None, after: str) -> bool:
+    """Return whether a clause says of what follows it that it is not to be kept ("not for the record: …")."""
+    if "x" in kinds or "i" in kinds.partition("w")[0] or not _DENIES.search(kinds.replace("N", "n")):
+        return False
+    of_memory = _OF_MEMORY.match(kinds) is not None or bool(re.search(r"\bfor the record\b", clause))
+    if _BUT.match(after):
+        return of_memory
+    begins = sign != "," or kinds[0] == "r" or of_memory
+    return _INTRODUCES.match(after) is not None and begins and ("r" in kinds or of_memory)
+
+
 def _as_message(talk: re.Match[str]) -> str:
-    return " nothing this message " if talk[0].lower().startswith(("none", "nothing")) else " this message "
+    return (
+        " nothing this message "
+        if talk[0].lower().startswith(("none", "nothing", "nichts"))
+        else " this message "
+    )
 
 
 def _is_of_talk(said: str, begin: re.Match[str], alone: bool) -> bool:

@@ -11,12 +11,12 @@ from nanoclaw_memory.intake.own_words import read, said
 from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
-from nanoclaw_memory.lessons.matching import ABOUT, applies_to_anything, telling
+from nanoclaw_memory.lessons.matching import applies_to_anything, telling
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.statements import Features, features, overlap, same_statement
 from nanoclaw_memory.store.entries import BEHAVIORAL
-from nanoclaw_memory.store.lessons import HELD, NO_CORRECTION, LessonTable, NewLesson, trigger_of
+from nanoclaw_memory.store.lessons import ABOUT, HELD, NO_CORRECTION, LessonTable, NewLesson, trigger_of
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.providers.calibration import Calibration
-from nanoclaw_memory.store.lessons import TALK
+from nanoclaw_memory.store.lessons import ABOUT, TALK
 from nanoclaw_memory.text import LANGUAGES, Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
@@ -34,7 +34,6 @@ ANYTHING = (
     "Is it worth buying a used car?",
     "Warum ist der Himmel blau?",
 )
-ABOUT = " (about: "  # precedes the subject of a lesson that says little without it
 MAX_JUDGED = 2  # lessons that the judge reads at most per message, 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"

@@ -162,7 +162,9 @@ def load(model: Model, folder: Path) -> dict[str, bytes]:
         try:
             content = (folder / file.name).read_bytes()
         except FileNotFoundError:
-            raise ProviderError(f"the model {model.name} is not installed", INSTALL) from None
+            raise ProviderError(
+                f"the model {model.name} is not installed", f"{INSTALL} {model.name}"
+            ) from None
         except OSError as error:
             raise ProviderError(f"{folder / file.name} cannot be read: {error.strerror}", INSTALL) from None
         if hashlib.sha256(content).hexdigest() != file.sha256:
@@ -177,7 +179,7 @@ def load(model: Model, folder: Path) -> dict[str, bytes]:
 def verify(model: Model, folder: Path) -> ModelState:
     """Read every file and return the state of the model."""
     if not any((folder / file.name).exists() for file in model.files):
-        return _state(model, folder, "missing", INSTALL)
+        return _state(model, folder, "missing", f"{INSTALL} {model.name}")
     for file in model.files:
         path = folder / file.name
         if not path.is_file():

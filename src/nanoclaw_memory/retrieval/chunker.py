@@ -18,8 +18,9 @@ from nanoclaw_memory.types import FOREIGN, LogLine, Passage
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.paths import ARCHIVE, SHARED_LOGS, WORKING_MEMORY, day_in_path, project_in_path
 
-VERSION = 10
+VERSION = 11
 QUOTED = "web"  # the origin of quoted or pasted text, whatever its source
+BY = regex(r"\A\s*(?:[-*+]\s+)?\[by (agent|shared|import|tool|web)\] ")  # a line of others on a page says so
 _PROGRAMS = ("memory/notes/", WORKING_MEMORY)  # pages written by agents and programs
 _LISTED = regex(r"[-*+•]\s+\S")
 _HEADING = regex(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
@@ -82,7 +83,7 @@ def chunks_of(relative: str, text: str, chunking: Chunking) -> list[Passage]:
     project = project_in_path(relative)
     origin = "agent" if relative.startswith(_PROGRAMS) else "owner"
     return [
-        replace(chunk, project=project, origin=origin)
+        replace(chunk, project=project, origin=found[1] if (found := BY.match(chunk.text)) else origin)
         for section in _sections(lines)
         for chunk in _statements(section, dated, chunking)
         if not is_starter(chunk.text)  # a heading of a starter file with nothing under it

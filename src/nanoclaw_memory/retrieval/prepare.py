@@ -7,7 +7,7 @@ from datetime import date
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.chunker import without_speaker
+from nanoclaw_memory.retrieval.chunker import BY, without_speaker
 from nanoclaw_memory.sha256 import sha256
 from nanoclaw_memory.statements import without_date
 from nanoclaw_memory.store.passages import NewPassage
@@ -63,7 +63,7 @@ def body_of(chunk: Passage) -> str:
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
         return without_label(chunk.text)
-    return _BULLET.sub("", without_date(chunk.text)) if chunk.kind == "item" else chunk.text
+    return _BULLET.sub("", BY.sub("", without_date(chunk.text), 1)) if chunk.kind == "item" else chunk.text
 
 
 @bounded(4 * 1024 * 1024)

@@ -17,7 +17,7 @@ from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import fenced, item, marks, safe_line, short_ids, visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
-from nanoclaw_memory.retrieval.chunker import without_speaker
+from nanoclaw_memory.retrieval.chunker import BY, without_speaker
 from nanoclaw_memory.retrieval.hits import hits_of
 from nanoclaw_memory.retrieval.ordering import after_newer
 from nanoclaw_memory.retrieval.ranking import snippet
@@ -233,7 +233,7 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
 
 def _without_bullet(text: str) -> str:
     """Return a list item as a line of its own."""
-    return _BULLET.sub("", text)
+    return _BULLET.sub("", BY.sub("", text, 1))
 
 
 def _log_text(text: str) -> str:

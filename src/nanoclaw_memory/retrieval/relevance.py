@@ -15,6 +15,7 @@ from nanoclaw_memory.store.keywords import spaced, terms_of
 from nanoclaw_memory.text import stem, stems_in_any_language, words
 
 GATE = 0.5  # minimal relevance of what is returned
+APART = 0.25  # minimal similarity to a lone unknown word, beyond what all texts have in common
 YOUNG = 50  # added to the size of a memory: in a young one, never having seen a word says little
 MOST_SENTENCES = 20
 # Minimal share of a message's words, by rarity, in the best text; chosen by bench/continuity.py and bench/locomo.py.

@@ -16,6 +16,7 @@ from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, P
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.pairing import POOLED, Asked
+from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS
 from nanoclaw_memory.retrieval.prepare import body_of, without_label
 from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.stating import only_asks, stated_in
@@ -205,12 +206,23 @@ class Searcher:
             searched=question.searched,
             past=relevance.asks_about_the_past(question.text),
             covered=1.0 if of_days else share,
-            meaning=pool.meaning,
+            meaning=self._meaning(question, pool),
             names=len(names),
             known_names=1.0 if of_days or pool.others or question.names_known else known,
             calibration=pool.calibration,
             vectors=bool(pool.vector),
         )
+
+    def _meaning(self, question: Question, pool: Pool) -> float:
+        """Return how near the nearest passage is. A lone word that memory has never seen is somewhat near to anything,
+        and a text without words means nothing: for them a passage must be near beyond what all texts have in common.
+        """
+        telling = [term for term in terms_of(question.text) if term not in FUNCTION_WORDS]
+        if not question.searched or len(telling) > 1 or any(pool.spread.get(term) for term in telling):
+            return pool.meaning
+        nearest = sorted(pool.vector, key=pool.vector.__getitem__)[-JUDGED:] if telling else []
+        apart = self.candidates.centred(pool, nearest, gate.learnt().centres)
+        return pool.meaning if max(apart.values(), default=0.0) >= relevance.APART else 0.0
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:
         fused = ranking.fused(pool.keyword, pool.vector, pool.weights, pool.held, pool.unknown)

@@ -57,17 +57,11 @@ class PrivacySettings(Section, frozen=True):
     shared_files: Annotated[
         tuple[str, ...],
         doc(
-            "globs of workspace files that a shared (non-private) scope may see, all else is private;"
-            " `*` stays within a folder, `/**` at the end means all below"
+            "globs of workspace files that a shared (non-private) scope may see, all else is private; `*` stays"
+            " within a folder, `/**` at the end means all below; `shared/entries` are the entries published to its"
+            " group"
         ),
-    ] = (
-        "SOUL.md",
-        "IDENTITY.md",
-        "AGENTS.md",
-        "memory/project-*.md",
-        "memory/gating-policies.md",
-        "shared/*",
-    )
+    ] = ("SOUL.md", "IDENTITY.md", "AGENTS.md", "shared/CLAUDE.md", "shared/entries")
     redact_secrets: Annotated[bool, doc("mask credentials before anything is written by an agent")] = True
 
 

@@ -12,7 +12,7 @@ from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable
 from nanoclaw_memory.store.facts import digest
 from nanoclaw_memory.store.keywords import long_words
-from nanoclaw_memory.store.lessons import trigger_of
+from nanoclaw_memory.store.lessons import ABOUT, trigger_of
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.passages import FILES, Passages
 from nanoclaw_memory.store.phrases import Phrases, Words, holds, texts_in, words_of
@@ -77,6 +77,11 @@ _OPENINGS = "IN (SELECT value FROM json_each(:openings))"
 _QUESTIONS = "IN (SELECT value FROM json_each(:questions))"
 _LESSON = "CASE WHEN payload LIKE '{%}' THEN json_extract(payload, '$.lesson') END"  # unless it is damaged
 _LESSONS = "IN (SELECT value FROM json_each(:lessons))"  # the remaining lessons
+# A lesson's own words, without the subject that was added from the answer before it.
+_RULE = (
+    f"CASE WHEN instr(lesson_text, '{ABOUT}') > 0"
+    f" THEN substr(lesson_text, 1, instr(lesson_text, '{ABOUT}') - 1) ELSE lesson_text END"
+)
 _CHATS = "IN (SELECT value FROM json_each(:chats))"
 _TASKS = "(SELECT id FROM scheduled_tasks WHERE group_folder = :group)"
 _SAID_IN_SESSION = (
@@ -161,9 +166,16 @@ PLACES: dict[str, tuple[TextPlace, ...]] = {
     "lessons": (
         TextPlace(
             table="growth_vectors",
-            columns=("trigger_pattern", "lesson_text", "principle", "retired_because"),
-            also=f"{_SESSION} OR exchange_id {_EXCHANGES} OR trigger_pattern {_OPENINGS}",
+            columns=(_RULE, "principle", "retired_because"),
+            also=f"{_SESSION} OR exchange_id {_EXCHANGES}",
             counted="lessons",
+        ),
+        # A rule outlives the talk in which it was taught, and loses what it had noted of that.
+        TextPlace(
+            table="growth_vectors",
+            columns=("trigger_pattern", "lesson_text"),
+            also=f"trigger_pattern {_OPENINGS}",
+            instead=f"trigger_pattern = {_RULE}, lesson_text = {_RULE}",
         ),
         TextPlace(
             table="vector_outcomes",

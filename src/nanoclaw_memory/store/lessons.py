@@ -21,6 +21,7 @@ HELD = (
 )
 NO_CORRECTION = "it is not sure that it corrects the answer"  # suffix of the reason of such a lesson
 TALK = " | "  # separates question and answer
+ABOUT = " (about: "  # precedes the subject of a lesson that says little without it
 
 
 def trigger_of(asked: str, answered: str) -> str:

@@ -203,6 +203,11 @@ class Proposal(msgspec.Struct, frozen=True):
     origin: str = ""  # the origin of the text
     effect: str = ""  # what accepting it does
 
+    @property
+    def may_be_reworded(self) -> bool:
+        """Return whether a person may accept it in their own words."""
+        return self.kind in ("promotion", "memory", "lesson")
+
 
 class AuditShare(msgspec.Struct, frozen=True):
     """The token cost of one source."""

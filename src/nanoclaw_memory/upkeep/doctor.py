@@ -336,8 +336,8 @@ def check_clock(group: Group) -> Iterator[Finding]:
         count, last = count + rows, max(last, date)
     if count:
         told = (
-            f"{plural(count, 'row')} of memory are dated in the future, up to {last[:10]}: the clock was wrong then,"
-            f" or is wrong now ({group.today})"
+            f"{plural(count, 'row')} of memory {'is' if count == 1 else 'are'} dated in the future, up to"
+            f" {last[:10]}: the clock was wrong then, or is wrong now ({group.today})"
         )
         yield Finding("warning", told, "if the clock is right now: nanoclaw-memory doctor --fix")
     logs = sorted(path.name for path in (group.workspace / "memory").glob("????-??-??.md"))

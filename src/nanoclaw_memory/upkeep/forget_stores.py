@@ -199,7 +199,10 @@ class ForgetTargets:
     def _lessons_left(self, step: str) -> list[int]:
         db = self._database(step)
         gone = {
-            row.key for place, rows in self.found(step) if place.table == "growth_vectors" for row in rows
+            row.key
+            for place, rows in self.found(step)
+            if place.table == "growth_vectors" and not place.instead
+            for row in rows
         }
         return [key for (key,) in db.query("SELECT id FROM growth_vectors") if key not in gone] if db else []
 

@@ -11,21 +11,19 @@ from nanoclaw_memory.graph.ingest import LASTING
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import (
     contradiction,
-    extends,
     features,
     restates,
     same_statement,
     source_date,
-    succeeds,
-    without_date,
 )
-from nanoclaw_memory.store.names import fold, slot_of
+from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import content_words, one_line, plural
 from nanoclaw_memory.types import ORIGINS, JobResult, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.absolute_dates import with_dates
 from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.log_candidates import SAID, PromotionCandidate, log_candidates
+from nanoclaw_memory.upkeep.outdated_items import outdated_item
 from nanoclaw_memory.upkeep.rewording import reworded
 from nanoclaw_memory.upkeep.talk_candidates import talk_lines
 
@@ -151,20 +149,20 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
     candidates = draft.candidates
     section = section_for(group, text, draft.text, draft.first.best.tag)
     day = max(line.day for one in candidates for line in one.lines)
-    line = f"{draft.text} ({day.isoformat()})"
-    old, reason = _outdated_item(text, draft.text)
+    old = outdated_item(text, draft.text)
+    line = f"{old.instead or draft.text} ({day.isoformat()})"
     why = "; ".join(dict.fromkeys(one.why for one in candidates)) + _known_about(text, draft.text)
     for best in (one.best for one in candidates):
         if later := group.retrieval.overtaken_line(best.path, best.number):
             why += f"; said later at {later[1].place} of {later[1].day}: “{later[1].text}”"
-    if old:
-        why += f"; MEMORY.md says “{old[:200]}”: {reason}"
+    if old.text:
+        why += f"; MEMORY.md says “{old.text[:200]}”: {old.why}"
     sources = list(dict.fromkeys(source for one in candidates for source in one.sources))
     payload: dict[str, Any] = {
         "file": PAGE,
         "section": section,
         "text": line,
-        "replaces": old,
+        "replaces": old.text,
         "notes": [line.text for one in candidates for line in one.lines],
         "sources": sources,
         "score": max(one.score for one in candidates),
@@ -179,28 +177,9 @@ def _propose(group: Group, text: str, draft: PromotionDraft) -> bool:
         source=", ".join(sources[:10]),
         origin=max((one.origin for one in candidates), key=ORIGINS.index),
         effect=f"stands in {PAGE}, which every private session reads",
-        diff=(f"- {old}\n" if old else f"## {section}\n") + f"+ {line}",
+        diff=(f"- {old.text}\n" if old.text else f"## {section}\n") + f"+ {line}",
     )
     return made is not None
-
-
-def _outdated_item(text: str, new: str) -> tuple[str, str]:
-    """Return the line of MEMORY.md that a new one contradicts or extends, and why; empty if there is none."""
-    own, slots = features(new), _slots(new)
-    for item in pages.items(text):
-        line = pages.item_text(item)
-        known = features(line)
-        other = _slots(line)
-        for slot in slots.keys() & other.keys():
-            if slots[slot] != other[slot]:
-                return line, f"there it is {other[slot]}, here {slots[slot]}"
-        if reason := contradiction(known, own):
-            return line, reason
-        if extends(known, own):
-            return line, "the new line says the same and more"
-        if succeeds(without_date(line), new):
-            return line, "the same with another value"
-    return "", ""
 
 
 def section_for(group: Group, page: str, line: str, tag: str) -> str:
@@ -258,15 +237,6 @@ def _known_about(text: str, line: str) -> str:
         return ""
     known = [one for one in pages.item_features(text) if names & one.stems]
     return f"; MEMORY.md has {plural(len(known), 'line')} about it" if known else "; new in MEMORY.md"
-
-
-def _slots(text: str) -> dict[tuple[str, str], str]:
-    """Return the facts that a line states, by entity and key."""
-    return {
-        (fold(triple.subject), slot_of(triple.predicate)): triple.object
-        for triple in extract(f"- {without_date(text)}", FileRules())
-        if triple.kind == "fact" and not triple.several
-    }
 
 
 def _withdraw_done(group: Group, text: str, past: list[Proposal]) -> int:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 DEMOTED_PAGE = f"{ARCHIVE}/MEMORY.md"
 MAX_LINE = 500
 PAGE_KINDS = ("promotion", "demotion", "memory", "lesson")  # all other kinds concern an entry
-REWORDABLE = ("promotion", "memory", "lesson")
 NEW_PAGES = {"MEMORY.md": "# Long-Term Memory\n", "SOUL.md": "# Soul\n"}
 PROPOSALS_PAGE = "proposals.md"
 
@@ -98,7 +97,7 @@ def decide(group: Group, proposal_id: str, accept: bool, text: str = "") -> Prop
     group.require_owner("decide on a proposal")
     group = holder(group, proposal_id)
     proposal = group.proposals.get(proposal_id)
-    if text and proposal.kind not in REWORDABLE:
+    if text and not proposal.may_be_reworded:
         raise InvalidValue(f"a {proposal.kind} cannot be reworded", "accept or reject it")
     if proposal.status != "open":
         raise InvalidValue(f"proposal {proposal_id} was {proposal.status} already", "see: ncm review")

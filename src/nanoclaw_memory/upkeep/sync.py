@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory import private
-from nanoclaw_memory.errors import Refused
+from nanoclaw_memory.errors import NotFound, Refused
 from nanoclaw_memory.progress import report
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.records import KINDS, RecordStore, RemovalRecord, StoredRecord, id_of
@@ -68,6 +68,9 @@ def export(group: Group, folder: Path) -> Exported:
 
 def import_directory(group: Group, folder: Path) -> MergedIn:
     """Merge in what other machines exported; what was forgotten anywhere is forgotten here."""
+    if not folder.is_dir():
+        hint = "give the directory that ncm export wrote; another memory's export needs its kind: ncm import --help"
+        raise NotFound(f"{folder} is a file" if folder.exists() else f"there is no {folder}", hint)
     directory = _directory(group, folder)
     worlds = {world: directory.read(world) for world in WORLDS}
     if not any(found.signed for found in worlds.values()):

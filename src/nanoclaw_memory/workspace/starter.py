@@ -15,6 +15,7 @@ from nanoclaw_memory.types import MAIN_GROUP, Created
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.files import create_text, make_folder
 from nanoclaw_memory.workspace.paths import Home, log_path
+from nanoclaw_memory.workspace.projects import STARTER as PROJECT
 
 STARTERS = {
     "SOUL.md": """# Soul
@@ -146,7 +147,7 @@ def _starter_lines() -> frozenset[str]:
 
 @cache
 def _all_lines() -> frozenset[str]:
-    texts = (*STARTERS.values(), GROUP_CLAUDE, SHARED_CLAUDE)
+    texts = (*STARTERS.values(), GROUP_CLAUDE, SHARED_CLAUDE, PROJECT)
     return frozenset((*_ADVICE, *(line for text in texts for line in text.split("\n") if line.strip())))
 
 

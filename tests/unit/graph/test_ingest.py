@@ -129,7 +129,7 @@ def test_facts_of_private_files_stay_private(memory: Memory, open_memory: Callab
     workspace = memory.home.workspace("main")
     (workspace / "MEMORY.md").write_text("## About me\n- salary: 100\n", "utf-8")
     (workspace / PROJECT).write_text(TEXT, "utf-8")
-    shared = open_memory(private=False)
+    shared = open_memory(private=False, privacy__sharedFiles=f'["{PROJECT}"]')
     assert current(shared, "salary") == set()
     assert "Keystone.port = 3000" in current(shared)
 
@@ -144,8 +144,8 @@ def test_a_file_that_is_no_longer_shared_takes_its_facts_back(
     memory: Memory, open_memory: Callable[..., Memory]
 ) -> None:
     (memory.home.workspace("main") / PROJECT).write_text(TEXT, "utf-8")
-    assert current(open_memory(private=False)) != set()
-    assert current(open_memory(private=False, privacy__sharedFiles='["SOUL.md"]')) == set()
+    assert current(open_memory(private=False, privacy__sharedFiles=f'["{PROJECT}"]')) != set()
+    assert current(open_memory(private=False)) == set()
 
 
 def test_what_an_older_version_read_stays_until_all_is_read_again(memory: Memory) -> None:

@@ -117,6 +117,57 @@ def test_a_credential_in_a_line_is_masked(memory: Memory, log: Log):
 # ---- against what MEMORY.md has ----
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "after"),
+    [
+        (
+            "Workshop address: Griesgasse 4; rent 840 euros a month",
+            "Rent: 910 euros a month from January",
+            "Workshop address: Griesgasse 4; Rent: 910 euros a month from January",
+        ),
+        (
+            "Opening hours: Tue to Fri 10-17",
+            "Opening hours from December: Tue to Sat 9-13",
+            "Opening hours from December: Tue to Sat 9-13",
+        ),
+        (
+            "Miete: 840 Euro im Monat",
+            "Miete ab Jänner: 910 Euro im Monat",
+            "Miete ab Jänner: 910 Euro im Monat",
+        ),
+    ],
+)
+def test_an_accepted_line_takes_the_place_of_the_part_that_it_outdates(
+    memory: Memory, log: Log, page: Callable[..., str], old: str, new: str, after: str
+):
+    page("Decisions and lessons", old)
+    log("2026-04-30", f"- [decision|i=0.9] {new}")
+    one = the_one(memory)
+    assert one.diff == f"- {old}\n+ {after} (2026-04-30)"
+    memory.upkeep.decide(one.id, accept=True)
+    items = [line for line in memory.get("MEMORY.md").text.splitlines() if line.startswith("- ")]
+    assert items == [f"- {after} (2026-04-30)"]
+    memory.upkeep.undo(one.id)
+    assert f"- {old}\n" in memory.get("MEMORY.md").text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Decision: keep PostgreSQL 15 for the ledger", "Decision: varnish tests run on 3 plates"),
+        ("Rent: 840 euros a month", "Rent of the van: 60 euros a day"),
+        ("Priya: viola of 412 mm, due in May", "Priya: pays 300 euros on delivery"),
+        ("Workshop address: Griesgasse 4; rent 840 euros a month", "Workshop address of the school: Ring 9"),
+    ],
+)
+def test_a_line_of_the_same_label_about_something_else_takes_no_place(
+    memory: Memory, log: Log, page: Callable[..., str], old: str, new: str
+):
+    page("Decisions and lessons", old)
+    log("2026-04-30", f"- [decision|i=0.9] {new}")
+    assert the_one(memory).payload["replaces"] == ""
+
+
 def test_what_memory_says_already_is_not_proposed(memory: Memory, log: Log, page: Callable[..., str]):
     page("Decisions and lessons", "Keystone uses SQLite for the store, chosen for backups")
     log("2026-04-30", "- [decision|i=0.9] Keystone uses SQLite for the store")

@@ -101,6 +101,8 @@ def on(memory: Memory, directory: Path, everywhere: bool) -> Output:
 
 
 def _switch(memory: Memory, directory: Path, everywhere: bool, off: bool) -> Output:
+    if off and not everywhere and not directory.expanduser().is_dir():
+        raise InvalidValue(f"there is no directory {directory}", "name a repository: ncm off DIR")
     place = EVERYWHERE_OFF if everywhere else place_of(str(directory.expanduser().absolute()))
     if not place:
         verb = "off" if off else "on"

@@ -149,6 +149,18 @@ def edit(memory: Memory, proposal_id: str, text: str) -> Output:
     return Output({"proposals": [decided]}, f"accepted {decided.id} in your words")
 
 
+@review.command("undo")
+@PROPOSAL_IDS
+def undo(memory: Memory, ids: tuple[str, ...]) -> Output:
+    """Take decisions back: what they changed is reverted, and the proposals are open again.
+
+    \b
+    ncm review undo prop-1a2b3c4d5e6f
+    """
+    found = [memory.upkeep.undo(one) for one in dict.fromkeys(ids)]
+    return Output({"proposals": found}, [f"{one.id} ({one.kind}) is {one.status} again" for one in found])
+
+
 @review.command("skip")
 @PROPOSAL_IDS
 def skip(memory: Memory, ids: tuple[str, ...]) -> Output:
@@ -162,7 +174,7 @@ def skip(memory: Memory, ids: tuple[str, ...]) -> Output:
 
 
 def _decide(memory: Memory, ids: tuple[str, ...], origin: str, accepted: bool) -> Output:
-    chosen = [memory.upkeep.proposal(fromkey) for fromkey in dict.fromkeys(ids)]
+    chosen = [memory.upkeep.proposal(number) for number in dict.fromkeys(ids)]
     if bool(ids) == bool(origin):
         raise InvalidValue("which proposals are meant?", "name their ids, or --origin: ncm review")
     chosen += [proposal for proposal in memory.upkeep.review() if origin and proposal.origin == origin]
@@ -185,12 +197,16 @@ def _proposal_lines(proposal: Proposal) -> str:
     return f"{proposal.id}  {proposal.kind}{told}\n{diff}"
 
 
+_CHOICES = ("accept", "edit", "reject", "skip", "quit")
+
+
 def _ask(memory: Memory, found: list[Proposal]) -> None:
     """Ask about each proposal; undecided ones stay open."""
     for number, proposal in enumerate(found, 1):
         click.echo(visible(f"\n[{number}/{len(found)}] {_proposal_lines(proposal)}"))
-        choices = click.Choice(["a", "e", "r", "s", "q"])
-        answer = click.prompt("accept, edit, reject, skip, quit", type=choices, default="s")
+        offered = [word for word in _CHOICES if word != "edit" or proposal.may_be_reworded]
+        choices = click.Choice([word[0] for word in offered])
+        answer = click.prompt(", ".join(offered), type=choices, default="s")
         if answer == "q":
             return
         if answer == "s":

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nanoclaw_memory.memory import Memory
     from nanoclaw_memory.types import Proposal
 
-REWORDABLE = ("promotion", "memory", "lesson")
 AROUND = 2  # lines before and after a source
 MAX_SOURCES = 3
 _PLACE = re.compile(r"(.+\.md):(\d+)")
@@ -42,7 +41,7 @@ def _card(memory: Memory, proposal: Proposal) -> dict[str, Any]:
     return {
         "proposal": proposal,
         "diff": [(line[:1], line) for line in proposal.diff.split("\n")],
-        "text": str(proposal.payload.get("text", "")) if proposal.kind in REWORDABLE else "",
+        "text": str(proposal.payload.get("text", "")) if proposal.may_be_reworded else "",
         "sources": [_source(memory, str(place)) for place in places[:MAX_SOURCES] if place],
     }
 
