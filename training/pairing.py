@@ -149,7 +149,7 @@ def _asked(memory: Memory, way: str, text: str, project: str, right: Right) -> I
     for pair in pairing.pairs(currency, asked, pool[:OLDER], known):
         is_right = right(pair.older.passage.text, pair.newer.passage.text)
         if is_right is not None:
-            yield hash((text, pair.older.id)), dict(pair.signs), is_right
+            yield hash((text, pair.older.id)), dict(pair.features), is_right
 
 
 def fit(rows: Sequence[Row]) -> dict[str, float]:

@@ -113,7 +113,8 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
         states = currency.is_later(by_id[newer], by_id[older]) and states_of(by_id[newer], by_id[older])
         if states and not believed and not repeated:
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
-    rows += likely_rows(currency, asked, found, rows)
+    # An allergy is not outdated by other news about the same person.
+    rows += likely_rows(currency, asked, [one for one in found if not one.parts.get(BINDS)], rows)
     newest = currency.newest(rows, visible)
     scores = {one.stored.id: one.score for one in asked.pool}
     for candidate in found:
@@ -121,7 +122,7 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
             continue
         row, newer_one = newest[candidate.stored.id]
         if row.sure < SURE and candidate.parts.get(BINDS):
-            continue  # an allergy is not outdated by other news about the same person
+            continue
         numbers = _numbers(asked.text).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
         if numbers.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):

@@ -1,8 +1,8 @@
-"""Which later statement stands for an older one, of those that a question finds: a linear model, learnt.
+"""Find the later statement that overtakes an older one among the hits of a question, with a trained linear model.
 
-Two statements may share no rare word and yet answer the same question at two times. `training/pairing.py` learns the
-weights from statements and questions of people who had not seen the code; `pairing.json` has them, for messages of a
-conversation and for searches, with vectors and without.
+Two statements may share no rare word and yet answer the same question at different times. `training/pairing.py` trains
+the weights on statements and questions of people who had not seen the code; `pairing.json` contains them, for messages
+of a conversation and for searches, with vectors and without.
 """
 
 from __future__ import annotations
@@ -34,43 +34,43 @@ from nanoclaw_memory.store.currency import EARLIER, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import StoredPassage
 from nanoclaw_memory.text import stems_in_any_language
 
-POOLED = 16  # of the best that a question finds, among which later statements are looked for
-LIKELY = 0.2  # probability from which a later statement stands for an older one
-CHOSEN = 0.15  # the same of what was chosen for a message of a conversation
-FAR = 1e-3  # of the best score; below it all are alike
+POOLED = 16  # best hits among which later statements are looked for
+LIKELY = 0.2  # minimal probability that a later statement overtakes an older one
+CHOSEN = 0.15  # the same for the passages of a turn
+FAR = 1e-3  # share of the best score below which all are alike
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question, the best that it finds, and what is known about these."""
+    """A question with its best hits, and how near these are to each other."""
 
     text: str
     pool: Sequence[Candidate]
     likeness: Likeness | None = None  # None without vectors
-    searched: bool = True  # memory is asked on purpose; else a message of a conversation is
+    searched: bool = True  # False for a message of a conversation
 
     @property
     def model(self) -> str:
-        """The weights that count."""
+        """Return the name of the weights to use."""
         return f"{'search' if self.searched else 'turn'}, {'vectors' if self.likeness else 'words'}"
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two statements that a question finds, and what speaks for the newer one standing for the older."""
+    """Two statements that a question finds, with the features of their pair."""
 
     older: StoredPassage
     newer: StoredPassage
-    signs: Mapping[str, float]
+    features: Mapping[str, float]
 
 
 def likely_rows(
     currency: Currency, asked: Asked, shown: Sequence[Candidate], known: Sequence[Overtaken]
 ) -> list[Overtaken]:
-    """The likeliest row of each shown statement that no known row surely overtakes."""
+    """Return the likeliest row of each shown statement that no known row surely overtakes."""
     decided = {row.older for row in known if row.sure >= NAMED}
     least = LIKELY if asked.searched else CHOSEN
     likeliest: dict[int, tuple[float, int]] = {}
     for pair in pairs(currency, asked, [one for one in shown if one.stored.id not in decided], known):
-        likely = probability(_weights()[asked.model], pair.signs)
+        likely = probability(_weights()[asked.model], pair.features)
         if likely >= max(least, likeliest.get(pair.older.id, (0.0,))[0]):
             likeliest[pair.older.id] = likely, pair.newer.id
     return [
@@ -82,7 +82,7 @@ def likely_rows(
 def pairs(
     currency: Currency, asked: Asked, shown: Sequence[Candidate], known: Sequence[Overtaken]
 ) -> Iterator[Pair]:
-    """Each shown statement with each later one that may stand for it, of which no known row says anything."""
+    """Yield each shown statement with each later one that may overtake it and is in no known row."""
     decided = {(row.older, row.newer) for row in known}
     best = max((one.score for one in asked.pool), default=0.0) or 1.0
     wanted = {word: currency.rarity(word) for word in subject_words(asked.text)}
@@ -121,7 +121,7 @@ def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
 def _of_words(
     currency: Currency, older: StoredPassage, newer: StoredPassage, wanted: Mapping[str, float]
 ) -> dict[str, float]:
-    """What the words say that two statements share, and what each has of the question."""
+    """Return the features of the words that two statements share, and of those that each shares with the question."""
     before, after = _forms(body_of(older.passage)), _forms(body_of(newer.passage))
     shared = {before[one] for one in before.keys() & after.keys()}
     shorter = min(len({*before.values()}), len({*after.values()}))
@@ -145,7 +145,7 @@ def _of_meaning(likeness: Likeness | None, older: StoredPassage, newer: StoredPa
 
 @bounded(4 * 1024 * 1024)
 def _forms(text: str) -> Mapping[str, str]:
-    """The words that may tell what a statement is about, by their stems in English and German."""
+    """Return the words that may name a statement's subject, by their stems in English and German."""
     return {one: word for word in subject_words(text) for one in stems_in_any_language([word])}
 
 
