@@ -463,12 +463,13 @@ def test_praise_of_an_answer_that_shows_the_lesson_is_credited(memory, by_rules)
     assert outcome_after(memory, "May I ask before I do?", "Perfect, well done!") == ("good", True, 1)
 
 
-def test_a_lesson_goes_with_the_exchange_that_it_was_about(corrected):
+def test_a_lesson_loses_what_it_noted_of_a_forgotten_exchange_and_stays(corrected):
     corrected.after_turn("Pack the crate", f"The crate is packed. {'It is heavy. ' * 20}It goes to Zanzibar.")
     corrected.after_turn(RULE, "Understood.")
     assert corrected.lessons.lessons()[0].trigger.startswith("Pack the crate | The crate is packed.")
     corrected.forget(text="Zanzibar")
-    assert corrected.lessons.lessons() == []
+    (kept,) = corrected.lessons.lessons()
+    assert kept.trigger == kept.lesson and kept.lesson in RULE and "rate" not in kept.lesson
 
 
 @pytest.mark.parametrize("number", [10**23, -(10**23)])
