@@ -171,7 +171,7 @@ WHERE = {
     "Where is it decided which log lines deserve MEMORY.md?": ("log lines", "memory.md", "select"),
     "Where is the bearer token checked?": ("bearer token",),
     "Where are the exports of ChatGPT and Codex parsed?": ("parse", "exports", "chatgpt", "codex"),
-    "Where is a forgotten text kept out on its way in?": ("forgotten texts are kept out",),
+    "Where is a forgotten text kept out on its way in?": ("forgotten texts are refused",),
     "Where are credentials found and masked?": ("find credentials", "mask"),
 }
 

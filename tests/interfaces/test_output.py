@@ -269,7 +269,7 @@ LISTS = {
         "50",
     ): r"\S+  \d\.\d\d  \(|\S+ \S+  \d\.\d\d  \(|session .*\(|fact .*\(|note:|$",
     ("graph", "search", "What is Banana's note0?"): r"Banana\.note",
-    ("review",): r"prop-|\[\d+/\d+\] prop-|accept, edit|$",
+    ("review",): r"prop-|\[\d+/\d+\] prop-|accept, (?:edit, )?reject|$",
 }
 
 

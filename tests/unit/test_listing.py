@@ -1,6 +1,7 @@
 """Watched pages are listed again only when something changed, and never lag behind the disk."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_the_watched_listing_is_what_is_on_disk_after_every_change(tmp_path_fact
     (home.root / "workspace").mkdir()
     watched = WatchedPages(home, "main")
     for kind, name, other in steps:
-        _change(home.root / "workspace", kind, name, other)
+        with suppress(FileExistsError, NotADirectoryError):  # a file moved to where a folder was
+            _change(home.root / "workspace", kind, name, other)
         assert watched.pages() == memory_pages(home, "main")
 
 
