@@ -42,7 +42,7 @@ def main() -> None:
         operation = known[asked.operation]
         work = partial(answer, operation, arguments=operation.check(asked.given))
         try:
-            response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
+            response = pool.answer(asked.scope, work, asked.asked_at)
         except NanoClawError as error:
             response = failure(error)
         send(out, msgspec.msgpack.encode(ReaderAnswer(response.status_code, bytes(response.body))))

@@ -8,18 +8,23 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from nanoclaw_memory.interfaces.http.fair_queue import FairQueue
 from nanoclaw_memory.types import Scope
 
 MOST = 3
 IDLE_SECONDS = 60  # without a question, after which a process ends
 GRACE_SECONDS = 10  # for what a process has been given, when the server ends
 AHEAD = 3  # questions that a process is given at a time: it need not wait for the next one
+LONGEST = (
+    4096  # bytes of a question for a process: those given to it fit into the pipe, and nobody waits to write
+)
 READY = b"ready"
 CROWD = 6  # questions that wait, from which one more process is worth its start
 # What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
@@ -45,6 +50,14 @@ class ReaderAnswer(msgspec.Struct, frozen=True):
 Answered = Callable[[ReaderAnswer | None], None]
 
 
+class ReaderJob(msgspec.Struct, frozen=True, eq=False):
+    """A question that waits for a process; `answered` gets None if that ends before it answers."""
+
+    question: bytes
+    answered: Answered
+    future: Future[Any]
+
+
 class ReaderProcess:
     """One process and the questions it was given; its answers come in their order."""
 
@@ -59,21 +72,27 @@ class ReaderProcess:
         self._given: deque[Answered] = deque()
         self._lock = threading.Lock()
 
-    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Give it a question, unless it has enough; `answered` gets None if it ends before it answers."""
-        with self._lock:
-            if not self.is_open or len(self._given) >= AHEAD:
-                return False
-            self._given.append(answered)
-            with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
-                send(self.process.stdin, msgspec.msgpack.encode(asked))
-            return True
+    @property
+    def given(self) -> int:
+        """How many questions it has not answered yet."""
+        return len(self._given)
 
-    def receive(self) -> None:
-        """Pass on its answers until it ends."""
+    def ask(self, job: ReaderJob) -> None:
+        """Give it a question."""
+        with self._lock:
+            if is_open := self.is_open:
+                self._given.append(job.answered)
+                with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
+                    send(self.process.stdin, job.question)
+        if not is_open:
+            job.answered(None)
+
+    def receive(self, hand_out: Callable[[], None]) -> None:
+        """Pass on its answers until it ends; `hand_out` is called whenever it has room for another question."""
         with suppress(OSError, ValueError):
             self.is_open = receive(self.process.stdout) == READY
             while True:
+                hand_out()
                 found = msgspec.msgpack.decode(receive(self.process.stdout), type=ReaderAnswer)
                 self._given.popleft()(found)
         with self._lock:
@@ -100,23 +119,52 @@ class Readers:
     def __init__(self, home: Path, most: int | None = None) -> None:
         self._home = home
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._most = min(MOST, cores - 1) if most is None else most
+        # On one core they would only take turns with the server.
+        self._most = min(MOST, cores if cores > 1 else 0) if most is None else most
         self._running: dict[threading.Thread, ReaderProcess | None] = {}
+        self._queue: FairQueue[ReaderJob] = FairQueue()
         self._closed = False
         self._guard = threading.Lock()
+        self._handing = threading.Lock()
 
     def crowded(self, waiting: int) -> None:
         """So many questions wait: start one more process if that is worth it; nobody waits for it."""
         with self._guard:
             starting = any(one is None or not one.is_open for one in self._running.values())
-            if waiting >= CROWD and len(self._running) < self._most and not starting and not self._closed:
+            few = waiting + self._queue.waiting < CROWD
+            if not few and len(self._running) < self._most and not starting and not self._closed:
                 thread = threading.Thread(target=self._run, name="reader", daemon=True)
                 self._running[thread] = None
                 thread.start()
 
-    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Give a question to a process; False when all have enough."""
-        return any(one.ask(asked, answered) for one in list(self._running.values()) if one is not None)
+    def ask(self, asked: ReaderQuestion, answered: Answered, future: Future[Any]) -> bool:
+        """Queue a question for the processes; False where none runs, or it is too long to be handed over."""
+        question = msgspec.msgpack.encode(asked)
+        if len(question) > LONGEST or not self._open():
+            return False
+        client = asked.scope.client, asked.scope.session_id
+        self._queue.put(client, ReaderJob(question, answered, future))
+        self._hand_out()
+        return True
+
+    def _open(self) -> list[ReaderProcess]:
+        return [one for one in list(self._running.values()) if one is not None and one.is_open]
+
+    def _hand_out(self) -> None:
+        """Give waiting questions to the processes that have room; back to the server where none runs any more."""
+        with self._handing:
+            while True:
+                process = min(self._open(), key=lambda one: one.given, default=None)
+                if process is not None and process.given >= AHEAD:
+                    return
+                if (job := self._queue.take()) is None:
+                    return
+                if not job.future.set_running_or_notify_cancel():
+                    continue  # nobody waits for it any more
+                if process is not None:
+                    process.ask(job)
+                else:
+                    job.answered(None)
 
     def close(self) -> None:
         """End the processes; what they have been given is answered."""
@@ -125,6 +173,7 @@ class Readers:
             running = dict(self._running)
         for process in filter(None, running.values()):
             process.close()
+        self._hand_out()
         for thread, one in running.items():
             thread.join(GRACE_SECONDS)
             if thread.is_alive() and one is not None:
@@ -136,10 +185,11 @@ class Readers:
             process = ReaderProcess(self._home)
             with self._guard:
                 self._running[own] = process
-            process.receive()
+            process.receive(self._hand_out)
         finally:
             with self._guard:
                 del self._running[own]
+            self._hand_out()
 
 
 def send(stream: IO[bytes] | None, frame: bytes) -> None:
