@@ -31,7 +31,8 @@ from interfaces import NAMES, TOPICS, cpu_of_pid, memory_of
 from measure import table
 
 ROOT = Path(__file__).parent.parent
-WARM = 8  # rounds before it is measured: threads and processes start, and what is asked for often is read
+WARM = 8  # rounds, three times before it is measured: what is asked for often is read
+START_SECONDS = 2  # between them: processes start beside the server, one after another
 Ask = Callable[[int, int], tuple[str, str, dict[str, Any] | None]]
 
 
@@ -170,7 +171,9 @@ async def load(
 
 def measured(place: dict[str, Any], ask: Ask, clients: int, rounds: int) -> list[object]:
     """Percentiles, requests a second, CPU for one of the server, of all its processes, of the clients; failures."""
-    asyncio.run(load(place, ask, clients, WARM))
+    for _ in range(3):
+        asyncio.run(load(place, ask, clients, WARM))
+        time.sleep(START_SECONDS)
     before, began = _cpu(place["pid"]), time.perf_counter()
     took, failed = asyncio.run(load(place, ask, clients, rounds))
     wall = time.perf_counter() - began
