@@ -12,7 +12,7 @@ from nanoclaw_memory.errors import ServerBusy
 from nanoclaw_memory.interfaces.http.app import application
 from nanoclaw_memory.interfaces.http.fair_queue import MAX_WAITING
 from nanoclaw_memory.interfaces.http.pool import MemoryPool
-from nanoclaw_memory.interfaces.http.readers import AHEAD, CROWD, LONGEST, ReaderQuestion
+from nanoclaw_memory.interfaces.http.readers import AHEAD, AT_ONCE, CROWD, LONGEST, ReaderQuestion
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
 
@@ -43,11 +43,11 @@ class Crowd:
             time.sleep(0.01)
         (self.process,) = (one.process for one in self.readers._running.values())
 
-    def ask(self, session="one", query="harbour gate"):
+    def ask(self, session="one", query="harbour gate", convert=lambda found: "another process"):
         """A question that waits, and what will become of it: the server's own answer, or another process's."""
         scope = Scope(session_id=session)
         asked = ReaderQuestion(scope, "search", {"query": query, "fast": "true"}, time.monotonic())
-        return self.pool.submit_reading(asked, lambda memory: "the server", lambda found: "another process")
+        return self.pool.submit_reading(asked, lambda memory: "the server", convert)
 
     def stop(self):
         """Keep the process from answering."""
@@ -131,6 +131,20 @@ def test_questions_that_queue_up_are_left_to_the_other_processes(crowd):
     assert not any(one.done() for one in waiting)
     crowd.go_on()
     assert {one.result(60) for one in waiting} == {"another process"}
+
+
+def test_each_of_the_questions_that_queued_up_gets_its_own_answer(crowd):
+    with Memory.open(crowd.pool.home) as memory:
+        for number in range(4 * AHEAD * AT_ONCE):
+            memory.write(f"The quokka{number} has arrived")
+    crowd.stop()
+    waiting = [
+        crowd.ask(f"client {number % 3}", f"quokka{number}", lambda found: found.body.decode())
+        for number in range(4 * AHEAD * AT_ONCE)
+    ]
+    crowd.go_on()
+    for number, one in enumerate(waiting):
+        assert f"quokka{number} " in one.result(60)
 
 
 def test_what_waits_for_a_process_that_is_killed_the_server_answers(crowd):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,8 @@ from nanoclaw_memory.types import Scope
 MOST = 3
 IDLE_SECONDS = 60  # without a question, after which a process ends
 GRACE_SECONDS = 10  # for what a process has been given, when the server ends
-AHEAD = 3  # questions that a process is given at a time: it need not wait for the next one
+AHEAD = 2  # frames that a process is given at a time: it need not wait for the next one
+AT_ONCE = 4  # questions in one frame, where many wait: each frame wakes a process and, answered, the server
 LONGEST = (
     4096  # bytes of a question for a process: those given to it fit into the pipe, and nobody waits to write
 )
@@ -69,22 +71,23 @@ class ReaderProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         self.is_open = False
-        self._given: deque[Answered] = deque()
+        self._given: deque[list[Answered]] = deque()
         self._lock = threading.Lock()
 
     @property
     def given(self) -> int:
-        """How many questions it has not answered yet."""
+        """How many frames it has not answered yet."""
         return len(self._given)
 
-    def ask(self, job: ReaderJob) -> None:
-        """Give it a question."""
+    def ask(self, jobs: Sequence[ReaderJob]) -> None:
+        """Give it questions in one frame."""
         with self._lock:
             if is_open := self.is_open:
-                self._given.append(job.answered)
+                self._given.append([job.answered for job in jobs])
+                frame = msgspec.msgpack.encode([msgspec.Raw(job.question) for job in jobs])
                 with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
-                    send(self.process.stdin, job.question)
-        if not is_open:
+                    send(self.process.stdin, frame)
+        for job in () if is_open else jobs:
             job.answered(None)
 
     def receive(self, hand_out: Callable[[], None]) -> None:
@@ -93,8 +96,9 @@ class ReaderProcess:
             self.is_open = receive(self.process.stdout) == READY
             while True:
                 hand_out()
-                found = msgspec.msgpack.decode(receive(self.process.stdout), type=ReaderAnswer)
-                self._given.popleft()(found)
+                found = msgspec.msgpack.decode(receive(self.process.stdout), type=list[ReaderAnswer])
+                for answered, one in zip(self._given.popleft(), found, strict=True):
+                    answered(one)
         with self._lock:
             self.is_open = False
         self.process.kill()  # it only reads, or writes in transactions
@@ -102,7 +106,7 @@ class ReaderProcess:
         for stream in filter(None, (self.process.stdin, self.process.stdout)):
             with suppress(OSError):  # what was not sent
                 stream.close()
-        for answered in self._given:
+        for answered in itertools.chain(*self._given):
             answered(None)
 
     def close(self) -> None:
@@ -154,17 +158,27 @@ class Readers:
         """Give waiting questions to the processes that have room; back to the server where none runs any more."""
         with self._handing:
             while True:
-                process = min(self._open(), key=lambda one: one.given, default=None)
+                running = self._open()
+                process = min(running, key=lambda one: one.given, default=None)
                 if process is not None and process.given >= AHEAD:
                     return
-                if (job := self._queue.take()) is None:
+                fair = self._queue.waiting // (AHEAD * len(running) or 1)
+                jobs = self._taken(min(fair, AT_ONCE))
+                if not jobs:
                     return
-                if not job.future.set_running_or_notify_cancel():
-                    continue  # nobody waits for it any more
                 if process is not None:
-                    process.ask(job)
+                    process.ask(jobs)
                 else:
-                    job.answered(None)
+                    for job in jobs:
+                        job.answered(None)
+
+    def _taken(self, most: int) -> list[ReaderJob]:
+        """Questions whose turn it is, at least one if any waits; none that nobody waits for any more."""
+        taken: list[ReaderJob] = []
+        while len(taken) < max(most, 1) and (job := self._queue.take()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                taken.append(job)
+        return taken
 
     def close(self) -> None:
         """End the processes; what they have been given is answered."""
