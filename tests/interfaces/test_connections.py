@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import resource
 import select
 import socket
@@ -122,6 +123,19 @@ def test_a_peer_with_too_many_connections_loses_its_oldest_and_others_none(serve
     assert closed(own[0])
     assert not closed(own[-1])
     assert not closed(other)
+
+
+def test_where_every_connection_of_a_peer_is_being_answered_the_next_is_told_when_to_ask_again(
+    served, connect
+):
+    unfinished = request(served, f"{API}/log", "Content-Length: 9", method="POST")
+    crowd = [connect(unfinished) for _ in range(256)]
+    time.sleep(1)  # until all have been read
+    refused = http.client.HTTPResponse(connect(request(served, f"{API}/status")))
+    refused.begin()
+    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+    assert json.load(refused)["error"]["type"] == "ServerBusy"
+    assert not any(map(closed, crowd))
 
 
 @pytest.mark.parametrize("files", [128, 1024])

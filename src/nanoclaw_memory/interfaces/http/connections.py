@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from nanoclaw_memory.errors import ServerBusy
+from nanoclaw_memory.interfaces.http.api import failure
+
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 WAIT_SECONDS = 10  # for the headers of a request, and for a client that does not read its answer
 GRACE_SECONDS = 10
@@ -61,7 +64,14 @@ class HttpConnection(H11Protocol):
             self.connections.discard(oldest)  # it is lost only later, and many may be accepted at once
             oldest.transport.abort()
         elif crowd:
-            self.limit_concurrency = 0  # uvicorn answers 503
+            self.app, self.limit_concurrency = _refuse, None  # uvicorn's own 503 says not when to ask again
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer 503, and close: all connections are being answered."""
+    busy = failure(ServerBusy("too many connections are being answered", "ask again in a second"))
+    busy.headers["connection"] = "close"
+    await busy(scope, receive, send)
 
 
 class WebServer(uvicorn.Server):
