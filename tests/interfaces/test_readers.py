@@ -160,6 +160,15 @@ def test_a_question_that_does_not_fit_into_the_pipe_the_server_answers(crowd):
     crowd.go_on()
 
 
+def test_a_graph_query_which_may_be_slow_keeps_no_other_question_waiting(crowd):
+    crowd.stop()
+    with crowd.client() as client:
+        asked = {"query": "MATCH (a)-[r]->(b) RETURN a"}
+        assert client.get(f"{API}/graph/query", params=asked).status_code == 200
+    assert crowd.answered == 0
+    crowd.go_on()
+
+
 def test_a_flood_of_questions_is_refused_and_keeps_no_other_client_out(crowd):
     crowd.stop()
     flood = [crowd.ask("greedy") for _ in range(MAX_WAITING + AHEAD)]

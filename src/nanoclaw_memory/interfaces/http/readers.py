@@ -30,7 +30,8 @@ LONGEST = (
 READY = b"ready"
 CROWD = 6  # questions that wait, from which one more process is worth its start
 # What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
-OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
+# No graph query, which may take two seconds: here all others would wait for it.
+OPERATIONS = frozenset({"search", "recall", "graph_search", "get", "log"})
 
 
 class ReaderQuestion(msgspec.Struct, frozen=True):
