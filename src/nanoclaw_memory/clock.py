@@ -32,7 +32,8 @@ class SystemClock(msgspec.Struct, frozen=True):
     timezone: str = ""
 
     def now(self) -> datetime:
-        return datetime.now(UTC).astimezone(zone(self.timezone or _own_zone(os.environ.get("TZ", ""))))
+        own = zone(self.timezone or _own_zone(os.environ.get("TZ", "")))
+        return datetime.now(own) if own else datetime.now(UTC).astimezone()
 
 
 class FixedClock(msgspec.Struct):
@@ -116,7 +117,7 @@ def next_by_cron(expression: str, after: datetime, hint: str) -> datetime:
 
 def stamp(moment: datetime) -> str:
     """Return a moment in the stored format: ISO 8601 in UTC, to the millisecond, sortable as text."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def read_moment(text: str) -> datetime:

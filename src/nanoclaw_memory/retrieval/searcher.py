@@ -245,7 +245,8 @@ class Searcher:
             if key not in stored:
                 continue  # removed since the candidates were collected
             aged = 1.0 if key in pool.of_days else self._recency(question, stored[key])
-            near = ranking.project_share(stored[key].passage.project, question.project, question.text)
+            project = stored[key].passage.project
+            near = ranking.project_share(project, question.project, question.text) if project else 1.0
             parts = {
                 "keyword": pool.keyword.get(key, 0.0),
                 "cosine": pool.vector.get(key, 0.0),

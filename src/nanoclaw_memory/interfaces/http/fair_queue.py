@@ -1,4 +1,4 @@
-"""A fair queue of work: clients take turns, and a flood is refused before it affects others."""
+"""Work that waits for a thread: every client's turn comes round, and a flood is refused before it reaches others."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from nanoclaw_memory.errors import ServerBusy
 
 MAX_WAITING = 256
-LATER = object()  # returned by work that leaves its future to somebody else
+
+
+class Queued(Protocol):
+    """Something that waits for its turn."""
+
+    @property
+    def future(self) -> Future[Any]:
+        """Return the future of its result."""
+
+
+J = TypeVar("J", bound=Queued)
 
 
 class QueuedWork(msgspec.Struct, frozen=True, eq=False):
-    """Work with its future, and when its question arrived (None for work that may write)."""
+    """Work, its future, and when a question arrived (None for work that may write)."""
 
     work: Callable[[], Any]
     future: Future[Any]
@@ -32,27 +42,26 @@ class QueuedWork(msgspec.Struct, frozen=True, eq=False):
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it
             self.future.set_exception(error)
         else:
-            if found is not LATER:
-                self.future.set_result(found)
+            self.future.set_result(found)
 
 
-class FairQueue:
+class FairQueue(Generic[J]):
     """Jobs by client; iteration yields the next client's oldest, and ends when the queue is closed and empty."""
 
     def __init__(self, most: int = MAX_WAITING) -> None:
         self._most = most
-        self._waiting: OrderedDict[Hashable, deque[QueuedWork]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[J]] = OrderedDict()
         self._size = 0
         self._closed = False
         self._changed = threading.Condition()
-        self.idle = 0  # threads that wait for a job, minus those that will be woken
+        self.idle = 0  # threads that wait for a job, less those that one is there for
 
-    def put(self, client: Hashable, job: QueuedWork) -> None:
+    def put(self, client: Hashable, job: J) -> None:
         """Queue a job; if the queue is full, the client with most jobs loses its newest."""
         refused = None
         with self._changed:
             if self._size >= self._most:
-                greedy = max(self._waiting, key=lambda hashable: len(self._waiting[hashable]), default=client)
+                greedy = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
                 if len(self._waiting.get(greedy, ())) <= len(self._waiting.get(client, ())) + 1:
                     raise _busy()
                 refused = self._waiting[greedy].pop()
@@ -66,28 +75,44 @@ class FairQueue:
             refused.future.set_exception(_busy())
 
     def close(self) -> None:
-        """Accept no more work; queued work is still done."""
+        """Accept no more jobs; queued ones are still done."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def __iter__(self) -> Iterator[QueuedWork]:
+    def __iter__(self) -> Iterator[J]:
         while (job := self._next()) is not None:
             yield job
 
-    def _next(self) -> QueuedWork | None:
+    def take(self) -> J | None:
+        """Return the next job without waiting, or None if the queue is empty."""
+        with self._changed:
+            if not self._waiting:
+                return None
+            self.idle += 1
+            return self._pop()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many jobs wait for a thread."""
+        return max(0, -self.idle)
+
+    def _next(self) -> J | None:
         with self._changed:
             self.idle += 1
             while not self._waiting:
                 if self._closed:
                     return None
                 self._changed.wait()
-            client, jobs = self._waiting.popitem(last=False)
-            job = jobs.popleft()
-            self._size -= 1
-            if jobs:
-                self._waiting[client] = jobs  # behind all others
-            return job
+            return self._pop()
+
+    def _pop(self) -> J:
+        client, jobs = self._waiting.popitem(last=False)
+        job = jobs.popleft()
+        self._size -= 1
+        if jobs:
+            self._waiting[client] = jobs  # behind all others
+        return job
 
 
 def _busy() -> ServerBusy:

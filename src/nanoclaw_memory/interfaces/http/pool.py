@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import NanoClawError, SettingsError
-from nanoclaw_memory.interfaces.http.fair_queue import LATER, FairQueue, QueuedWork
+from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion, Readers
 from nanoclaw_memory.interfaces.http.tokens import role_of
 from nanoclaw_memory.memory import Memory
@@ -58,7 +58,7 @@ class MemoryWorker:
         self._open_base = open_base
         self._is_warm = is_warm
         self._most = threads
-        self._jobs = FairQueue()
+        self._jobs: FairQueue[QueuedWork] = FairQueue()
         self._threads: list[threading.Thread] = []
         self._local = threading.local()
 
@@ -83,6 +83,11 @@ class MemoryWorker:
         resources.freshness.asked(self._local.asked_at)
         return memory
 
+    def answer(self, scope: Scope, work: Callable[[Memory], T], asked_at: float) -> T:
+        """Return the answer to a question in the calling thread."""
+        self._local.asked_at = asked_at
+        return work(self.session(scope))
+
     def opened(self, scope: Scope) -> nullcontext[Memory]:
         """Return the same as a context that does not close it."""
         return nullcontext(self.session(scope))
@@ -90,7 +95,7 @@ class MemoryWorker:
     @property
     def waiting(self) -> int:
         """Return how many jobs wait for a thread."""
-        return max(0, -self._jobs.idle)
+        return self._jobs.waiting
 
     def close(self) -> None:
         """Finish the queued work, then close everything."""
@@ -143,11 +148,17 @@ class MemoryPool:
         """
         return self.submit_to_worker(scope, lambda worker: work(worker.session(scope)), directory, asked_at)
 
+    def answer(self, scope: Scope, work: Callable[[Memory], T], asked_at: float) -> T:
+        """Return the answer to a question in the calling thread, which must be the only one that asks."""
+        with self._lock:
+            worker, retired = self._worker(scope, None)
+            self._retire(retired)
+        return worker.answer(scope, work, asked_at)
+
     def submit_reading(
         self, asked: ReaderQuestion, work: Callable[[Memory], T], convert: Callable[[ReaderAnswer], T]
     ) -> Future[T]:
-        """Queue a question that another process may answer, if one is free when its turn comes."""
-
+        """Queue a question that another process answers, if one runs."""
         future: Future[T] = Future()
 
         def answered(found: ReaderAnswer | None) -> None:
@@ -161,13 +172,9 @@ class MemoryPool:
             else:
                 again.add_done_callback(partial(_pass_on, future))
 
-        def ask(worker: MemoryWorker) -> Any:
-            alone = asked.scope.client in self.logins  # other processes do not know the role's password
-            if not alone and self._readers.ask(asked, answered):
-                return LATER
-            return work(worker.session(asked.scope))
-
-        self.submit_to_worker(asked.scope, ask, None, asked.asked_at, future)
+        alone = asked.scope.client in self.logins  # other processes do not know the role's password
+        if alone or not self._readers.ask(asked, answered, future):
+            future = self.submit(asked.scope, work, asked_at=asked.asked_at)
         self._readers.crowded(self._waiting())
         return future
 
@@ -181,10 +188,9 @@ class MemoryPool:
         work: Callable[[MemoryWorker], T],
         directory: Path | None = None,
         asked_at: float | None = None,
-        future: Future[T] | None = None,
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
-        future = Future() if future is None else future
+        future: Future[T] = Future()
         with self._lock:
             worker, retired = self._worker(scope, directory)
             job = QueuedWork(lambda: work(worker), future, asked_at)

@@ -1,4 +1,4 @@
-"""The process that answers questions beside the server, started by `Readers`."""
+"""A process that answers questions beside the server: what `Readers` starts."""
 
 from __future__ import annotations
 
@@ -23,27 +23,32 @@ from nanoclaw_memory.interfaces.http.readers import (
     send,
 )
 
+_KNOWN = {operation.name: operation for operation in OPERATIONS}
+
 
 def main() -> None:
     """Answer questions from standard input until it ends, or until none comes for a while."""
-    known = {operation.name: operation for operation in OPERATIONS}
     pool = MemoryPool(Path(sys.argv[1]), readers=0)
     collect_less()
     source, out = os.fdopen(0, "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     send(out, READY)
     while True:
-        signal.alarm(IDLE_SECONDS)  # its default action ends the process
+        signal.alarm(IDLE_SECONDS)  # which ends the process
         try:
-            asked = msgspec.msgpack.decode(receive(source), type=ReaderQuestion)
+            questions = msgspec.msgpack.decode(receive(source), type=list[ReaderQuestion])
         except ValueError:
             break
         signal.alarm(0)
-        operation = known[asked.operation]
-        work = partial(answer, operation, arguments=operation.check(asked.given))
-        try:
-            response = pool.submit(asked.scope, work, asked_at=asked.asked_at).result()
-        except NanoClawError as error:
-            response = failure(error)
-        send(out, msgspec.msgpack.encode(ReaderAnswer(response.status_code, bytes(response.body))))
-    os._exit(0)  # databases need no clean-up, and the server does not wait for one
+        send(out, msgspec.msgpack.encode([_answered(pool, one) for one in questions]))
+    os._exit(0)  # databases need no farewell, and the server does not wait for one
+
+
+def _answered(pool: MemoryPool, asked: ReaderQuestion) -> ReaderAnswer:
+    operation = _KNOWN[asked.operation]
+    work = partial(answer, operation, arguments=operation.check(asked.given))
+    try:
+        response = pool.answer(asked.scope, work, asked.asked_at)
+    except NanoClawError as error:
+        response = failure(error)
+    return ReaderAnswer(response.status_code, bytes(response.body))

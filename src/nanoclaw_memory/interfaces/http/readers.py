@@ -1,33 +1,41 @@
-"""Processes that answer questions beside the server under load: one Python process uses one core."""
+"""Answer questions in processes beside the server while many wait: one Python process uses one core."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from nanoclaw_memory.interfaces.http.fair_queue import FairQueue
 from nanoclaw_memory.types import Scope
 
 MOST = 3
-IDLE_SECONDS = 60  # idle time after which a process ends
-GRACE_SECONDS = 10  # for open questions of a process, when the server ends
-AHEAD = 3  # questions that a process has at a time, so that it need not wait for the next one
+IDLE_SECONDS = 60  # without a question, after which a process ends
+GRACE_SECONDS = 10  # for what a process has been given, when the server ends
+AHEAD = 2  # frames that a process is given at a time: it need not wait for the next one
+AT_ONCE = 4  # questions in one frame, where many wait: each frame wakes a process and, answered, the server
+LONGEST = (
+    4096  # bytes of a question for a process: those given to it fit into the pipe, and nobody waits to write
+)
 READY = b"ready"
-CROWD = 6  # waiting questions that justify one more process
-# Operations that need no model; a search only with `fast`. Their writes are idempotent and safe at any time.
-OPERATIONS = frozenset({"search", "recall", "graph_search", "graph_query", "get", "log"})
+CROWD = 6  # questions that wait, from which one more process is worth its start
+# What needs no model; a search only with `fast`. What may write changes at most what anybody may change at any time.
+# No graph query, which may take two seconds: here all others would wait for it.
+OPERATIONS = frozenset({"search", "recall", "graph_search", "get", "log"})
 
 
 class ReaderQuestion(msgspec.Struct, frozen=True):
-    """A question for another process: an operation of the JSON API, as it arrived."""
+    """A question for another process: an operation of the JSON API, as it came in."""
 
     scope: Scope
     operation: str
@@ -45,6 +53,14 @@ class ReaderAnswer(msgspec.Struct, frozen=True):
 Answered = Callable[[ReaderAnswer | None], None]
 
 
+class ReaderJob(msgspec.Struct, frozen=True, eq=False):
+    """A question that waits for a process; `answered` gets None if that ends before it answers."""
+
+    question: bytes
+    answered: Answered
+    future: Future[Any]
+
+
 class ReaderProcess:
     """One process and its open questions; its answers come in their order."""
 
@@ -56,34 +72,42 @@ class ReaderProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         self.is_open = False
-        self._given: deque[Answered] = deque()
+        self._given: deque[list[Answered]] = deque()
         self._lock = threading.Lock()
 
-    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Send it a question, unless it has enough; `answered` gets None if it ends before it answers."""
-        with self._lock:
-            if not self.is_open or len(self._given) >= AHEAD:
-                return False
-            self._given.append(answered)
-            with suppress(OSError, ValueError):  # it has ended: `receive` notices too
-                send(self.process.stdin, msgspec.msgpack.encode(asked))
-            return True
+    @property
+    def given(self) -> int:
+        """Return how many frames it has not answered yet."""
+        return len(self._given)
 
-    def receive(self) -> None:
-        """Pass on its answers until it ends."""
+    def ask(self, jobs: Sequence[ReaderJob]) -> None:
+        """Send it questions in one frame."""
+        with self._lock:
+            if is_open := self.is_open:
+                self._given.append([job.answered for job in jobs])
+                frame = msgspec.msgpack.encode([msgspec.Raw(job.question) for job in jobs])
+                with suppress(OSError, ValueError):  # it has ended: `receive` is told so too
+                    send(self.process.stdin, frame)
+        for job in () if is_open else jobs:
+            job.answered(None)
+
+    def receive(self, hand_out: Callable[[], None]) -> None:
+        """Pass on its answers until it ends; `hand_out` is called whenever it has room for another question."""
         with suppress(OSError, ValueError):
             self.is_open = receive(self.process.stdout) == READY
             while True:
-                found = msgspec.msgpack.decode(receive(self.process.stdout), type=ReaderAnswer)
-                self._given.popleft()(found)
+                hand_out()
+                found = msgspec.msgpack.decode(receive(self.process.stdout), type=list[ReaderAnswer])
+                for answered, one in zip(self._given.popleft(), found, strict=True):
+                    answered(one)
         with self._lock:
             self.is_open = False
         self.process.kill()  # it only reads, or writes in transactions
         self.process.wait()
         for stream in filter(None, (self.process.stdin, self.process.stdout)):
-            with suppress(OSError):  # buffered bytes that were not sent
+            with suppress(OSError):  # what was not sent
                 stream.close()
-        for answered in self._given:
+        for answered in itertools.chain(*self._given):
             answered(None)
 
     def close(self) -> None:
@@ -95,35 +119,67 @@ class ReaderProcess:
 
 
 class Readers:
-    """The processes of one server; started when questions queue up, ended by themselves when they are idle."""
+    """The processes of one server; started when questions queue up; they end by themselves when idle."""
 
     def __init__(self, home: Path, most: int | None = None) -> None:
         self._home = home
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._most = min(MOST, cores - 1) if most is None else most
+        # On one core they would only take turns with the server.
+        self._most = min(MOST, cores if cores > 1 else 0) if most is None else most
         self._running: dict[threading.Thread, ReaderProcess | None] = {}
+        self._queue: FairQueue[ReaderJob] = FairQueue()
         self._closed = False
         self._guard = threading.Lock()
+        self._handing = threading.Lock()
 
     def crowded(self, waiting: int) -> None:
         """Start one more process if so many waiting questions justify it; nobody waits for it."""
         with self._guard:
-            starting = any(
-                reader_process is None or not reader_process.is_open
-                for reader_process in self._running.values()
-            )
-            if waiting >= CROWD and len(self._running) < self._most and not starting and not self._closed:
+            starting = any(one is None or not one.is_open for one in self._running.values())
+            few = waiting + self._queue.waiting < CROWD
+            if not few and len(self._running) < self._most and not starting and not self._closed:
                 thread = threading.Thread(target=self._run, name="reader", daemon=True)
                 self._running[thread] = None
                 thread.start()
 
-    def ask(self, asked: ReaderQuestion, answered: Answered) -> bool:
-        """Send a question to a process; return False when all have enough."""
-        return any(
-            reader_process.ask(asked, answered)
-            for reader_process in list(self._running.values())
-            if reader_process is not None
-        )
+    def ask(self, asked: ReaderQuestion, answered: Answered, future: Future[Any]) -> bool:
+        """Queue a question for the processes; return False if none runs, or if it is too long."""
+        question = msgspec.msgpack.encode(asked)
+        if len(question) > LONGEST or not self._open():
+            return False
+        client = asked.scope.client, asked.scope.session_id
+        self._queue.put(client, ReaderJob(question, answered, future))
+        self._hand_out()
+        return True
+
+    def _open(self) -> list[ReaderProcess]:
+        return [one for one in list(self._running.values()) if one is not None and one.is_open]
+
+    def _hand_out(self) -> None:
+        """Send waiting questions to processes that have room; return them to the server if none runs any more."""
+        with self._handing:
+            while True:
+                running = self._open()
+                process = min(running, key=lambda one: one.given, default=None)
+                if process is not None and process.given >= AHEAD:
+                    return
+                fair = self._queue.waiting // (AHEAD * len(running) or 1)
+                jobs = self._taken(min(fair, AT_ONCE))
+                if not jobs:
+                    return
+                if process is not None:
+                    process.ask(jobs)
+                else:
+                    for job in jobs:
+                        job.answered(None)
+
+    def _taken(self, most: int) -> list[ReaderJob]:
+        """Return the next questions, at least one if any waits; skip those that nobody waits for any more."""
+        taken: list[ReaderJob] = []
+        while len(taken) < max(most, 1) and (job := self._queue.take()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                taken.append(job)
+        return taken
 
     def close(self) -> None:
         """End the processes; their open questions are answered."""
@@ -132,10 +188,11 @@ class Readers:
             running = dict(self._running)
         for process in filter(None, running.values()):
             process.close()
-        for thread, reader_process in running.items():
+        self._hand_out()
+        for thread, one in running.items():
             thread.join(GRACE_SECONDS)
-            if thread.is_alive() and reader_process is not None:
-                reader_process.process.kill()
+            if thread.is_alive() and one is not None:
+                one.process.kill()
 
     def _run(self) -> None:
         own = threading.current_thread()
@@ -143,10 +200,11 @@ class Readers:
             process = ReaderProcess(self._home)
             with self._guard:
                 self._running[own] = process
-            process.receive()
+            process.receive(self._hand_out)
         finally:
             with self._guard:
                 del self._running[own]
+            self._hand_out()
 
 
 def send(stream: IO[bytes] | None, frame: bytes) -> None:
