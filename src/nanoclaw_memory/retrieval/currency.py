@@ -72,11 +72,15 @@ class Currency:
         self._common: set[str] = set()  # words found in too many statements; few become rare again
         self.table = CurrencyTable(passages.database)
 
+    def last_day(self) -> str:
+        """Return the last day that something can have been said on."""
+        # It may already be tomorrow in the person's time zone.
+        return (self.today() + timedelta(days=1)).isoformat()
+
     def said(self, stored: StoredPassage) -> str:
         """Return the day on which it was said; empty for a day in the future, which a wrong clock produced."""
-        # It may already be tomorrow in the person's time zone.
         said = stored.passage.said
-        return said if not said or said <= (self.today() + timedelta(days=1)).isoformat() else ""
+        return said if not said or said <= self.last_day() else ""
 
     def is_later(self, one: StoredPassage, other: StoredPassage) -> bool:
         """Return whether one statement was certainly made after the other; on one day, times or log positions
@@ -89,8 +93,9 @@ class Currency:
             return False
         if one.passage.stood:
             return False
-        ahead = bool(one.passage.said) and not self.said(one)
-        if ahead != (bool(other.passage.said) and not self.said(other)):
+        last = self.last_day()
+        ahead = one.passage.said > last
+        if ahead != (other.passage.said > last):
             return not ahead and one.id > other.id
         if one.passage.said != other.passage.said:
             return bool(other.passage.said) and one.passage.said > other.passage.said

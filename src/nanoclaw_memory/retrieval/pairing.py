@@ -86,29 +86,47 @@ def pairs(
     decided = {(row.older, row.newer) for row in known}
     best = max((one.score for one in asked.pool), default=0.0) or 1.0
     wanted = {word: currency.rarity(word) for word in subject_words(asked.text)}
-    statements = [one for one in asked.pool if is_statement(one.stored.passage)]
-    ids = {one.stored.id for one in statements}
-    for one, other in itertools.product((one for one in shown if one.stored.id in ids), statements):
+    statements = {one.stored.id: one for one in asked.pool if is_statement(one.stored.passage)}
+    last = currency.last_day()
+    alone = {number: _alone(one, best, wanted) for number, one in statements.items()}
+    for one, other in itertools.product(
+        (one for one in shown if one.stored.id in statements), statements.values()
+    ):
         older, newer = one.stored, other.stored
-        if (
-            (older.id, newer.id) in decided
-            or not currency.is_later(newer, older)
-            or not _may_stand_for(newer, older)
-        ):
+        if newer.passage.said < older.passage.said <= last or (older.id, newer.id) in decided:
+            continue
+        if not currency.is_later(newer, older) or not _may_stand_for(newer, older):
             continue
         yield Pair(
             older,
             newer,
             {
                 "older answers": one.score / best,
-                "newer answers": other.score / best,
-                "newer answers at all": math.log(max(other.score / best, FAR)),
-                "says a change": float(says_change(statement_of(newer))),
+                "newer answers": alone[newer.id].answers,
+                "newer answers at all": math.log(max(alone[newer.id].answers, FAR)),
+                "says a change": alone[newer.id].says_change,
                 "days between": math.log(_days_between(older, newer) + 1),
-                **_of_words(currency, older, newer, wanted),
+                "asked in older": alone[older.id].asked,
+                "asked in newer": alone[newer.id].asked,
+                **_of_shared(currency, older, newer),
                 **_of_meaning(asked.likeness, older, newer),
             },
         )
+
+
+class _Alone(msgspec.Struct, frozen=True):
+    """What a statement contributes to each of its pairs."""
+
+    answers: float  # its score as a share of the best
+    says_change: float
+    asked: float  # share of the question's words that it has, by rarity
+
+
+def _alone(one: Candidate, best: float, wanted: Mapping[str, float]) -> _Alone:
+    forms = _forms(body_of(one.stored.passage)).keys()
+    has = sum(rare for word, rare in wanted.items() if not _forms(word).keys().isdisjoint(forms))
+    change = float(says_change(statement_of(one.stored)))
+    return _Alone(one.score / best, change, has / (sum(wanted.values()) or 1.0))
 
 
 def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
@@ -118,23 +136,14 @@ def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
     return bool(statement_of(newer)) and not says_nothing_new(older, newer)
 
 
-def _of_words(
-    currency: Currency, older: StoredPassage, newer: StoredPassage, wanted: Mapping[str, float]
-) -> dict[str, float]:
-    """Return the features of the words that two statements share, and of those that each shares with the question."""
+def _of_shared(currency: Currency, older: StoredPassage, newer: StoredPassage) -> dict[str, float]:
+    """Return the features of the words that two statements share."""
     before, after = _forms(body_of(older.passage)), _forms(body_of(newer.passage))
     shared = {before[one] for one in before.keys() & after.keys()}
     shorter = min(len({*before.values()}), len({*after.values()}))
-    whole = sum(wanted.values()) or 1.0
-
-    def share(forms: Mapping[str, str]) -> float:
-        return sum(rare for word, rare in wanted.items() if not _forms(word).keys().isdisjoint(forms)) / whole
-
     return {
         "rarest shared": max(map(currency.rarity, shared), default=0.0) / 5,
         "share of shorter": len(shared) / max(shorter, 1),
-        "asked in older": share(before),
-        "asked in newer": share(after),
     }
 
 
