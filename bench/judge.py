@@ -30,7 +30,7 @@ from common import TEXTS, auc, found_at, rows
 from linear_head import Linear
 from measure import table
 from nanoclaw_memory.entries import markdown
-from nanoclaw_memory.intake import own_words
+from nanoclaw_memory.intake import authorship
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons import corrections, learning, matching
 from nanoclaw_memory.providers import scorer
@@ -327,10 +327,10 @@ def measure_own() -> None:
     told = json.loads((ROOT / "training" / "figures.json").read_text())["left out"]["own"]
     kept: list[tuple[bool, bool]] = []
     for _, one in rows(TEXTS, "foreign"):
-        left = set(own_words.own_words("\n".join(line["text"] for line in one["lines"])).split("\n"))
+        left = set(authorship.own_words("\n".join(line["text"] for line in one["lines"])).split("\n"))
         kept += [(bool(line["own"]), line["text"].strip() in left) for line in one["lines"]]
     found = [[said for own, said in kept if own is right] for right in (True, False)]
-    print(f"\n### own\n\nIn the product: {USED['own']}; threshold {own_words.OWN_FROM}.\n")
+    print(f"\n### own\n\nIn the product: {USED['own']}; threshold {authorship.OWN_FROM}.\n")
     shares = [told[f"found at {share * 100:.0f} %"] for share in SHARES]
     table(
         ["by, on", "AUC", "found", "false", *(f"found at {share:.0%} false" for share in SHARES)],

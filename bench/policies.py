@@ -23,7 +23,7 @@ from nanoclaw_memory.providers.embedder import Chain
 from nanoclaw_memory.providers.judge import Judge
 from nanoclaw_memory.providers.local import LocalEmbedder
 from nanoclaw_memory.providers.models import embedder
-from nanoclaw_memory.retrieval.gates import met
+from nanoclaw_memory.retrieval.policy_matching import triggered
 from nanoclaw_memory.types import Policy, PolicyHit
 
 Check = Callable[[list[Policy], str], list[PolicyHit]]
@@ -76,9 +76,9 @@ def main() -> None:
     options = parser.parse_args()
     chain, judge = Chain((LocalEmbedder(*embedder(options.models)),)), Judge()
     ways: dict[str, Check] = {
-        "words": lambda policies, action: met(policies, action, None, None),
-        "asked": lambda policies, action: met(policies, action, chain, judge),
-        "turn": lambda policies, action: met(policies, action, chain, judge, asked=False),
+        "words": lambda policies, action: triggered(policies, action, None, None),
+        "asked": lambda policies, action: triggered(policies, action, chain, judge),
+        "turn": lambda policies, action: triggered(policies, action, chain, judge, asked=False),
     }
     ways["asked"]([Policy("x", "", "sending mail", "ask")], "warm up the models with something")
     texts, rows = ordinary(), []

@@ -38,7 +38,7 @@ from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval import gate
 from nanoclaw_memory.retrieval.candidates import Centres
 from nanoclaw_memory.retrieval.searcher import Question
-from nanoclaw_memory.turn.recalled import OPEN
+from nanoclaw_memory.turn.recaller import OPEN
 from needs import NOW, feed
 
 OUT = Path(gate.__file__).with_name("gate.json")
@@ -360,7 +360,7 @@ def main() -> None:
         )
         for name in (name for name in lives if name.startswith("check")):
             report(f"{title} {name}", learnt[title], lives[name])
-    made = gate.Learnt(learnt["words"], learnt["vectors"], centres)
+    made = gate.GateWeights(learnt["words"], learnt["vectors"], centres)
     options.out.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
 
 

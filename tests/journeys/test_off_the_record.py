@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nanoclaw_memory.intake.wishes import asks_to_forget, is_unkept
+from nanoclaw_memory.intake.memory_requests import asks_not_to_store, asks_to_forget
 from nanoclaw_memory.memory import Memory
 
 SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't store it"
@@ -55,7 +55,7 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):
-    assert is_unkept(message)
+    assert asks_not_to_store(message)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: 
     ],
 )
 def test_what_is_said_of_files_and_values_or_by_others_is_no_such_wish(message: str):
-    assert not is_unkept(message)
+    assert not asks_not_to_store(message)
 
 
 WISHES = Path(__file__).parents[2] / "bench" / "data" / "wishes"
@@ -113,12 +113,12 @@ def texts_of(*names: str) -> list[str]:
 )
 def test_most_wishes_of_several_authors_are_understood(names: tuple[str, ...], least: float):
     wishes = texts_of(*names)
-    assert sum(map(is_unkept, wishes)) >= least * len(wishes)
+    assert sum(map(asks_not_to_store, wishes)) >= least * len(wishes)
 
 
 def test_nothing_that_only_sounds_alike_is_taken_for_a_wish():
     others = texts_of("lookalikes.txt", "lookalikes_2.txt", "noforget.txt", "own.txt", "notown.txt")
-    assert [text for text in others if is_unkept(text)] == []
+    assert [text for text in others if asks_not_to_store(text)] == []
 
 
 def anywhere(home: Path, word: bytes) -> list[Path]:

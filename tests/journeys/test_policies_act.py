@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from nanoclaw_memory import Memory
 from nanoclaw_memory.interfaces import hooks
 from nanoclaw_memory.interfaces.mcp.tools import Tools
-from nanoclaw_memory.retrieval import gates
+from nanoclaw_memory.retrieval import policy_matching
 from nanoclaw_memory.types import Scope
 
 
@@ -107,14 +107,16 @@ class Near:
 
 @pytest.fixture(autouse=True)
 def _no_kept_vectors():
-    gates._vectors.clear()
+    policy_matching._vectors.clear()
     yield
-    gates._vectors.clear()
+    policy_matching._vectors.clear()
 
 
 def test_a_paraphrase_is_met_by_its_meaning_and_never_blocked(gated: Memory, monkeypatch: pytest.MonkeyPatch):
     near: Any = Near(0.4)
-    hits = gates.met(gated.workspace.policies(), "release version four to everybody", near, near)
+    hits = policy_matching.triggered(
+        gated.workspace.policies(), "release version four to everybody", near, near
+    )
     assert hits[0].policy.id == "GP-003" and hits[0].by == "meaning"
     monkeypatch.setattr(gated.workspace, "check_policies", lambda action, fast: hits)
     assert hook(gated, "Bash", command="release version four")["permissionDecision"] == "ask"
@@ -123,28 +125,35 @@ def test_a_paraphrase_is_met_by_its_meaning_and_never_blocked(gated: Memory, mon
 def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memory):
     near: Any = Near(0.4)
     policies, action = gated.workspace.policies(), "release version four to everybody"
-    met = gates.met(policies, action, near, near)
+    met = policy_matching.triggered(policies, action, near, near)
     others = [replace(policies[0], trigger=f"Feeding cat {number}") for number in range(1_100)]
-    gates.met(others, action, near, near)
+    policy_matching.triggered(others, action, near, near)
     added = replace(policies[0], id="GP-009", trigger="Feeding the dog")
-    assert gates.met([*policies, added], action, near, near) == met
+    assert policy_matching.triggered([*policies, added], action, near, near) == met
 
 
 def test_a_message_is_reminded_only_where_the_risk_is_plainer_than_where_one_asks(gated: Memory):
     policies, unsure, sure = gated.workspace.policies(), Near(0.05), Near(0.2)
     said: Any = ("release version four to everybody", unsure, unsure)
-    assert gates.met(policies, *said) and gates.met(policies, *said, asked=False) == []
-    assert gates.met(policies, "release version four to everybody", sure, sure, asked=False)  # type: ignore[arg-type]
-    assert gates.met(policies, "sounds good, release version four", sure, sure, asked=False) == []  # type: ignore[arg-type]
+    assert (
+        policy_matching.triggered(policies, *said)
+        and policy_matching.triggered(policies, *said, asked=False) == []
+    )
+    assert policy_matching.triggered(policies, "release version four to everybody", sure, sure, asked=False)  # type: ignore[arg-type]
+    assert (
+        policy_matching.triggered(policies, "sounds good, release version four", sure, sure, asked=False)
+        == []
+    )  # type: ignore[arg-type]
 
 
 def test_in_a_home_of_one_policy_a_risk_of_another_kind_does_not_bring_it(gated: Memory):
     near: Any = Near(0.5)
     only = gated.workspace.policies()[:1]
-    assert [hit.policy.id for hit in gates.met(only, "reboot the whole machine tonight", near, near)] == [
-        "GP-001"
-    ]
-    assert gates.met(only, "wipe the whole customer folder tonight", near, near) == []
+    assert [
+        hit.policy.id
+        for hit in policy_matching.triggered(only, "reboot the whole machine tonight", near, near)
+    ] == ["GP-001"]
+    assert policy_matching.triggered(only, "wipe the whole customer folder tonight", near, near) == []
 
 
 class Served:
@@ -199,10 +208,10 @@ def test_a_policy_whose_words_are_said_comes_though_meaning_takes_too_long(
 def test_between_the_two_only_words_decide(gated: Memory):
     near: Any = Near(0.035)
     policies = gated.workspace.policies()
-    assert gates.met(policies, "wipe the old customer records", near, near) == []
-    assert [hit.policy.id for hit in gates.met(policies, "restart all the services", near, near)] == [
-        "GP-001"
-    ]
+    assert policy_matching.triggered(policies, "wipe the old customer records", near, near) == []
+    assert [
+        hit.policy.id for hit in policy_matching.triggered(policies, "restart all the services", near, near)
+    ] == ["GP-001"]
 
 
 def test_a_policy_that_says_how_it_is_enforced_is_read_back(gated: Memory, ncm: Callable[..., Any]):

@@ -17,13 +17,13 @@ from nanoclaw_memory.retrieval.candidates import Candidates, Centres, Pool
 
 @pytest.mark.parametrize("by", ["words", "vectors"])
 def test_every_weight_of_a_message_belongs_to_a_feature(by: str):
-    asked = gate.Incoming("Who is it?", date(2026, 3, 12), 0.5)
+    asked = gate.GateInput("Who is it?", date(2026, 3, 12), 0.5)
     found = gate.verdict_features(gate.message_features(asked, Pool(), 0, 1.0), [])
-    assert set(getattr(gate.learnt(), by).message) == {*found, "bias"}
+    assert set(getattr(gate.gate_weights(), by).message) == {*found, "bias"}
 
 
 def test_a_message_that_memory_has_nothing_for_needs_nothing():
-    asked = gate.Incoming("Who is it?", date(2026, 3, 12), 0.99)
+    asked = gate.GateInput("Who is it?", date(2026, 3, 12), 0.99)
     assert gate.judge(asked, Pool(), [], 1.0, 0).probability == 0.0
 
 
@@ -67,4 +67,4 @@ def test_a_text_that_is_near_to_every_question_is_no_answer_for_that():
 
 def test_of_an_embedder_without_known_means_the_plain_cosine_counts():
     pool = Pool(asked=Embedded(np.eye(1, 3), Identity("other", "model", 3)), vector={1: 0.9}, unrelated=0.8)
-    assert _Vectors({}).centred(pool, [1], gate.learnt().centres) == {1: pytest.approx(0.5)}
+    assert _Vectors({}).centred(pool, [1], gate.gate_weights().centres) == {1: pytest.approx(0.5)}

@@ -10,7 +10,7 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.intake.own_words import read
+from nanoclaw_memory.intake.authorship import read
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import Exchange

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from nanoclaw_memory.clock import Clock, read_moment
 from nanoclaw_memory.errors import FileProblem, PathRefused
-from nanoclaw_memory.intake.wishes import without_unkept
+from nanoclaw_memory.intake.memory_requests import without_off_record
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import encodable, fingerprint, one_line, slug
 from nanoclaw_memory.types import FOREIGN, Archived, Transcript, Utterance
@@ -265,7 +265,7 @@ def _in_code(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _admitted(intake: Intake, said: Sequence[Utterance]) -> tuple[list[Utterance], int]:
     """Return the turns as they may be archived, and how many credentials were masked in them."""
     turns, total = [], 0
-    for turn in without_unkept(said):
+    for turn in without_off_record(said):
         admitted = intake.admit_or_none(turn.text)
         if admitted and (plain := normalised(admitted.text)):
             turns.append(Utterance(turn.speaker, plain, turn.at))

@@ -18,7 +18,7 @@ from nanoclaw_memory.conversations.spool import (
 )
 from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.intake.intake import Intake
-from nanoclaw_memory.intake.wishes import UNKEPT, is_unkept
+from nanoclaw_memory.intake.memory_requests import UNKEPT, asks_not_to_store
 from nanoclaw_memory.store.exchanges import Exchanges
 from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import (
@@ -71,7 +71,7 @@ class Conversations:
         The judge, if available, decides which lines of the message are somebody else's.
         """
         from nanoclaw_memory.conversations import topics
-        from nanoclaw_memory.intake.own_words import read
+        from nanoclaw_memory.intake.authorship import read
 
         scope, own = self.scope, read(user, judge)
         exchange = Exchange(
@@ -176,7 +176,7 @@ class Conversations:
         """Append a `prompt` or an `answer` to the spool within a millisecond; `drain` archives it."""
         open_question = self.spool.open_question(self.scope.session_id)
         asked = text if kind == "prompt" else open_question[0] if open_question else ""
-        spooled, checked = (UNKEPT, True) if is_unkept(asked) else self._spooled(text)
+        spooled, checked = (UNKEPT, True) if asks_not_to_store(asked) else self._spooled(text)
         if kind == "prompt" and open_question and open_question[0] == spooled[:MAX_TEXT]:
             return  # recorded already, by the hook or by a server too slow for its hook
         self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)

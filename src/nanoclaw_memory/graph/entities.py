@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from nanoclaw_memory.graph.intents import concepts, relatives
-from nanoclaw_memory.intake.own_words import own_words
+from nanoclaw_memory.intake.authorship import own_words
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.text import STOP_WORDS, stem

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
+from nanoclaw_memory.intake.prose_credentials import ADVERB, find_in_prose, find_reversed, is_noun
 from nanoclaw_memory.intake.secret_names import (
     BY_PEOPLE,
     KEYS,
@@ -33,7 +34,6 @@ from nanoclaw_memory.intake.secret_values import (
     quality,
     verbose,
 )
-from nanoclaw_memory.intake.told import ADVERB, find_reversed, find_told, is_noun
 
 _QUOTE = r"""["'`]{3}|\\{0,3}["'`]|[“„‘«]"""
 _OPENING_QUOTE = verbose(_QUOTE)
@@ -210,7 +210,7 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
     if value and not (is_host(value.text) and names_keeper(text, name.end)):
         yield value.start, value.end
     if name.by_people:
-        yield from find_told(name, text)
+        yield from find_in_prose(name, text)
     return looked_at
 
 

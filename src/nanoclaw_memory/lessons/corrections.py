@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.intake.own_words import before_sign, own_words, stated
+from nanoclaw_memory.intake.authorship import before_sign, own_words, stated
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences, words
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.intake.own_words import read, said
+from nanoclaw_memory.intake.authorship import read, split_exchange
 from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
-from nanoclaw_memory.lessons.matching import applies_to_anything, telling
+from nanoclaw_memory.lessons.matching import applies_to_anything, content_stems
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.statements import Features, features, overlap, same_statement
@@ -155,7 +155,7 @@ class Learner:
 
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
-        talk = trigger_of(said(before).text, before.agent_response) if before else ""
+        talk = trigger_of(split_exchange(before).text, before.agent_response) if before else ""
         reason = _hold_reason(exchange, taught)
         active = taught.sure and taught.reach != "once" and not taught.states and not reason
         return NewLesson(
@@ -288,7 +288,7 @@ def _has_content(before: Exchange) -> bool:
     """Return whether an answer has any content that can be corrected, unlike "Ok."."""
     asked = before.user_message.rstrip().endswith("?")
     words = _CONTRACTED.sub("", before.agent_response)
-    return asked or len(telling(words)) > 1 or bool(_DIGIT.search(words))
+    return asked or len(content_stems(words)) > 1 or bool(_DIGIT.search(words))
 
 
 def _lasting_rules(found: Sequence[Correction]) -> list[Correction]:
@@ -307,7 +307,7 @@ def _is_no_correction(judge: Judge, own: str, before: str) -> bool:
 
 def _shares_no_word(own: str, before: str) -> bool:
     """Return whether words share none with the previous answer."""
-    return not set(telling(own)).intersection(telling(before))
+    return not set(content_stems(own)).intersection(content_stems(before))
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
@@ -330,7 +330,7 @@ def _reach(judge: Judge, own: str, before: str) -> str:
 def _taught(judge: Judge, own: str, before: str) -> list[str]:
     """Return the sentences of a message that teach: all of a short one, the surest of a long one, in order."""
     said = sentences(own)
-    said = [one for one in said if telling(one)] or said  # "No, that's wrong." teaches nothing
+    said = [one for one in said if content_stems(one)] or said  # "No, that's wrong." teaches nothing
     if sum(map(len, said)) + len(said) <= MAX_LESSON:
         return said
     sure = {
@@ -363,12 +363,12 @@ def _with_subject(lesson: str, before: Exchange | None) -> str:
     if (
         before is None
         or not _has_content(before)
-        or len(telling(lesson)) >= ELLIPTIC
-        or not said(before).alone
+        or len(content_stems(lesson)) >= ELLIPTIC
+        or not split_exchange(before).alone
     ):
         return lesson
     subject = next(iter(sentences(one_line(before.agent_response))), "")[:MAX_SUBJECT]
-    new = set(telling(subject)).difference(telling(lesson))
+    new = set(content_stems(subject)).difference(content_stems(lesson))
     if len(new) < 2 or suspicions(subject) or corrections.find(subject):
         return lesson
     return f"{lesson}{ABOUT}{subject})"

@@ -76,7 +76,7 @@ def reach(unrelated: float | None, calibration: Calibration) -> Reach:
 
 
 @bounded(512 * 1024)
-def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
+def content_stems(text: str, spoken: Language | None = None) -> tuple[str, ...]:
     """Return the distinct content stems of a text, in order; stemmed by its own language unless another is named."""
     spoken = spoken or language(text)
     kept = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
@@ -85,7 +85,7 @@ def telling(text: str, spoken: Language | None = None) -> tuple[str, ...]:
 
 @bounded(1024 * 1024)  # computed for every lesson at every message
 def _stems(text: str, spoken: Language) -> frozenset[str]:
-    return frozenset(telling(text, spoken))
+    return frozenset(content_stems(text, spoken))
 
 
 def match(
@@ -178,10 +178,10 @@ def _nearest(message: str, lessons: Sequence[Lesson], cosines: Mapping[int, floa
 def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> Match | None:
     # A short message may not reveal its language; both sides must be stemmed alike.
     spoken = language(message, lesson.lesson)
-    stems = set(telling(message, spoken))
-    own = telling(lesson.lesson, spoken)
+    stems = set(content_stems(message, spoken))
+    own = content_stems(lesson.lesson, spoken)
     shared = stems & set(own)
-    asked = telling(lesson.trigger.partition(TALK)[0], spoken)
+    asked = content_stems(lesson.trigger.partition(TALK)[0], spoken)
     repeated = stems & set(asked)
     again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0

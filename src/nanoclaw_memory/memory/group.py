@@ -516,7 +516,7 @@ class Group:
 
     def _split_quoted(self, messages: Iterable[str]) -> tuple[list[str], list[str]]:
         """Split messages into what people wrote themselves and what they only quoted."""
-        from nanoclaw_memory.intake.own_words import read
+        from nanoclaw_memory.intake.authorship import read
 
         found = [read(message, self.resources.judge) for message in messages]
         return [own_words.text for own_words in found], [

@@ -184,13 +184,13 @@ class WorkspacePart:
 
     def check_policies(self, action: str, fast: bool = False) -> list[PolicyHit]:
         """Return the policies that a planned action triggers: by its words and, unless `fast`, by its meaning."""
-        from nanoclaw_memory.retrieval.gates import met
+        from nanoclaw_memory.retrieval.policy_matching import triggered
 
         known, own = self.policies(), self._group.resources
         if fast or not known:
-            return met(known, action, None, None)
+            return triggered(known, action, None, None)
         with own.judging():
-            return met(known, action, own.embedder, own.judge)
+            return triggered(known, action, own.embedder, own.judge)
 
     # ---- pages as a person edits them ----
 

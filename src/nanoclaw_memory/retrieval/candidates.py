@@ -18,7 +18,7 @@ from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
-from nanoclaw_memory.retrieval.constraints import binding
+from nanoclaw_memory.retrieval.constraints import find_constraints
 from nanoclaw_memory.retrieval.date_words import SPOKEN
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.relevance import asks_about_the_past
@@ -181,7 +181,9 @@ class Candidates:
 
             def near(matrix: Matrix | StoredVectors, vector: Floats) -> dict[int, float]:
                 if pool.calibration.binds:
-                    pool.binding = binding(vector, lambda one, most: matrix.nearest(one, most, chosen))
+                    pool.binding = find_constraints(
+                        vector, lambda one, most: matrix.nearest(one, most, chosen)
+                    )
                 return dict(matrix.nearest(vector, POOL, chosen))
 
             self._add_vectors(question, pool, deadline, near)

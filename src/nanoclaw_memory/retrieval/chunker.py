@@ -262,7 +262,7 @@ def _told_apart(speaker: str, lines: Sequence[_Line]) -> Iterator[tuple[bool, _L
     if speaker != "User" or len(lines) == 1:
         yield from ((False, line) for line in lines)
         return
-    from nanoclaw_memory.intake.own_words import read
+    from nanoclaw_memory.intake.authorship import read
 
     said = [without_speaker(lines[0].text, speaker), *(line.text for line in lines[1:])]
     foreign, quoted = read("\n".join(said)).foreign, False

@@ -32,14 +32,16 @@ class Head(msgspec.Struct, frozen=True):
     shift: float
 
 
-class BindingSubject(msgspec.Struct, frozen=True):
+class ConstraintSubject(msgspec.Struct, frozen=True):
     """A subject of constraints."""
 
     stated: Head
     asked: Head
 
 
-def binding(vector: Floats, nearest: Callable[[Floats, int], list[tuple[int, float]]]) -> dict[int, float]:
+def find_constraints(
+    vector: Floats, nearest: Callable[[Floats, int], list[tuple[int, float]]]
+) -> dict[int, float]:
     """Return the constraints on what a vector asks for, with their probabilities; none if it asks for nothing of the
     kind.
     """
@@ -68,5 +70,5 @@ def _direction(weights: bytes) -> Floats:
 
 
 @functools.cache
-def _subjects() -> dict[str, BindingSubject]:
-    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, BindingSubject])
+def _subjects() -> dict[str, ConstraintSubject]:
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, ConstraintSubject])

@@ -13,13 +13,8 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.retrieval.changing import (
-    changed_stems,
-    goes_on,
-    overtakes,
-    told_stems,
-)
-from nanoclaw_memory.retrieval.pairs import (
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.statement_pairs import (
     answers_alike,
     changes_measure,
     corrects,
@@ -36,7 +31,12 @@ from nanoclaw_memory.retrieval.pairs import (
     subject_words,
     telling_words,
 )
-from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.value_changes import (
+    assigned_stems,
+    changed_stems,
+    continues_question,
+    supersedes,
+)
 from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, CurrencyTable, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.store.passages import Passages
@@ -253,7 +253,7 @@ class Currency:
                 rows += overtaken(older, own, SURE) if changed else ()
                 continue
             other_value = partial(gives_another_value, older, newer)
-            if overtakes(statement_of(newer), body_of(older.passage), other_value):
+            if supersedes(statement_of(newer), body_of(older.passage), other_value):
                 rows += overtaken(older, newer, SURE)
             elif other.id in near and (sure := subject.sure_of(text, other)):
                 rows += _of_one_subject(older, newer, sure)
@@ -262,7 +262,9 @@ class Currency:
     def question_of(self, own: StoredPassage) -> StoredPassage | None:
         """Return the question before a message that changes its subject without naming it."""
         said = own.passage
-        if not (said.kind == "turn" and said.speaker == "User" and said.number and goes_on(said.text)):
+        if not (
+            said.kind == "turn" and said.speaker == "User" and said.number and continues_question(said.text)
+        ):
             return None
         before = self.load([self.table.before(own.id)])
         asked = next(iter(before.values()), None)
@@ -285,7 +287,7 @@ class Currency:
 
     def _connected_by_change(self, text: str, subject: _Subject) -> set[int]:
         """Return statements connected by what one changes, including uncompared ones that may change it."""
-        changed, told = changed_stems(text) | old_value_stems(text), told_stems(text)
+        changed, told = changed_stems(text) | old_value_stems(text), assigned_stems(text)
         compared = self._compared()
         found = set[int]()
         for word, ids in subject.found.items():

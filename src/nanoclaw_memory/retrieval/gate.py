@@ -39,7 +39,7 @@ FEW_PASSAGES, RARE = 3, 0.05  # maximal number, or share, of passages that conta
 BEST = 3
 
 
-class Incoming(msgspec.Struct, frozen=True):
+class GateInput(msgspec.Struct, frozen=True):
     """A message, and what is known about it before the search."""
 
     text: str
@@ -71,7 +71,7 @@ class Weights(msgspec.Struct, frozen=True):
     message: dict[str, float]
 
 
-class Learnt(msgspec.Struct, frozen=True):
+class GateWeights(msgspec.Struct, frozen=True):
     """The weights with and without vectors, and the centres of the model with vectors."""
 
     words: Weights
@@ -79,9 +79,11 @@ class Learnt(msgspec.Struct, frozen=True):
     centres: Centres
 
 
-def judge(asked: Incoming, pool: Pool, found: Sequence[Candidate], known_names: float, names: int) -> Verdict:
+def judge(
+    asked: GateInput, pool: Pool, found: Sequence[Candidate], known_names: float, names: int
+) -> Verdict:
     """Return the passages in the order in which they help, and whether the message is helped at all."""
-    weights = learnt().vectors if pool.vector else learnt().words
+    weights = gate_weights().vectors if pool.vector else gate_weights().words
     about = message_features(asked, pool, names, known_names)
     best = max((one.score for one in found), default=0.0) or 1.0
     rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
@@ -135,7 +137,7 @@ def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Hel
     return [one for one, told in texts if all(name in told for name in names)]
 
 
-def message_features(asked: Incoming, pool: Pool, names: int, known_names: float) -> dict[str, float]:
+def message_features(asked: GateInput, pool: Pool, names: int, known_names: float) -> dict[str, float]:
     """Return the features of the message itself."""
     rarities = [(relevance.rarity(count, pool.total), count) for count in pool.spread.values()]
     whole = sum(rare for rare, _ in rarities) or 1.0
@@ -155,7 +157,7 @@ def message_features(asked: Incoming, pool: Pool, names: int, known_names: float
 
 
 def passage_features(
-    asked: Incoming,
+    asked: GateInput,
     pool: Pool,
     coverage: relevance.Coverage,
     one: Candidate,
@@ -261,6 +263,6 @@ def _age(day: str, today: date) -> int:
 
 
 @functools.cache
-def learnt() -> Learnt:
+def gate_weights() -> GateWeights:
     """Return the content of `gate.json`."""
-    return msgspec.json.decode(Path(__file__).with_name("gate.json").read_bytes(), type=Learnt)
+    return msgspec.json.decode(Path(__file__).with_name("gate.json").read_bytes(), type=GateWeights)

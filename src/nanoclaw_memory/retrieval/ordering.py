@@ -8,8 +8,8 @@ from typing import TypeVar
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.pairing import Asked, likely_rows
-from nanoclaw_memory.retrieval.pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.retrieval.ranking import covered
+from nanoclaw_memory.retrieval.statement_pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import words

@@ -18,10 +18,10 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.retrieval.candidates import Candidate, Likeness
-from nanoclaw_memory.retrieval.changing import says_change
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.gate import probability
-from nanoclaw_memory.retrieval.pairs import (
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.statement_pairs import (
     is_copy,
     is_foreign,
     of_two_projects,
@@ -29,7 +29,7 @@ from nanoclaw_memory.retrieval.pairs import (
     statement_of,
     subject_words,
 )
-from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.value_changes import says_change
 from nanoclaw_memory.store.currency import EARLIER, Overtaken, is_statement
 from nanoclaw_memory.store.passage_search import StoredPassage
 from nanoclaw_memory.text import stems_in_any_language

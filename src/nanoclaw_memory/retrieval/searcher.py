@@ -16,10 +16,10 @@ from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, P
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.pairing import POOLED, Asked
-from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS
 from nanoclaw_memory.retrieval.prepare import body_of, without_label
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.retrieval.stating import only_asks, stated_in
+from nanoclaw_memory.retrieval.stated_parts import only_asks, stated_in
+from nanoclaw_memory.retrieval.statement_pairs import FUNCTION_WORDS
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, StoredPassage
 from nanoclaw_memory.text import words
@@ -62,7 +62,7 @@ class Ranking(msgspec.Struct, frozen=True):
     degraded: list[str]
 
 
-class Considered(msgspec.Struct, frozen=True):
+class GateResult(msgspec.Struct, frozen=True):
     """What may help with a message, and what could not take part."""
 
     verdict: gate.Verdict
@@ -143,7 +143,7 @@ class Searcher:
         texts = [_context(candidate, found) for candidate in found[:JUDGED]]
         return Ranking(found, self._evidence(question, when, pool, texts), degraded)
 
-    def consider(self, question: Question, need: float) -> Considered:
+    def consider(self, question: Question, need: float) -> GateResult:
         """Return what may help with a message, most helpful first, and how probable it is that anything does."""
         degraded = self._refresh(
             question, every=True
@@ -152,17 +152,17 @@ class Searcher:
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
-        near = self.candidates.centred(pool, [one.stored.id for one in found], gate.learnt().centres)
+        near = self.candidates.centred(pool, [one.stored.id for one in found], gate.gate_weights().centres)
         for one in found:
             one.parts[gate.CENTRED] = near.get(one.stored.id, 0.0)
             if one.stored.id in pool.binding:
                 one.parts[BINDS] = pool.binding[one.stored.id]
-        asked = gate.Incoming(question.text, question.today, need, question.project)
+        asked = gate.GateInput(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
         bound = self._surest_constraints(pool.binding)
-        return Considered(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
+        return GateResult(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
 
     def _surest_constraints(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
         """Return the surest constraints among passages that somebody states."""
@@ -221,7 +221,7 @@ class Searcher:
         if not question.searched or len(telling) > 1 or any(pool.spread.get(term) for term in telling):
             return pool.meaning
         nearest = sorted(pool.vector, key=pool.vector.__getitem__)[-JUDGED:] if telling else []
-        apart = self.candidates.centred(pool, nearest, gate.learnt().centres)
+        apart = self.candidates.centred(pool, nearest, gate.gate_weights().centres)
         return pool.meaning if max(apart.values(), default=0.0) >= relevance.APART else 0.0
 
     def _ranked(self, question: Question, pool: Pool) -> list[Candidate]:

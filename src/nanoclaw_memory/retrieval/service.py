@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, StoreError
 from nanoclaw_memory.freshness import Freshness
-from nanoclaw_memory.retrieval.changing import says_change, still_names
 from nanoclaw_memory.retrieval.chunker import Chunking
 from nanoclaw_memory.retrieval.currency import NAMED, SURE
 from nanoclaw_memory.retrieval.hits import hits_of, newer_of
 from nanoclaw_memory.retrieval.indexer import Index
-from nanoclaw_memory.retrieval.pairs import changes_measure
 from nanoclaw_memory.retrieval.reranking import Reranking
-from nanoclaw_memory.retrieval.searcher import Considered, Question, Ranking, Searcher
+from nanoclaw_memory.retrieval.searcher import GateResult, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
+from nanoclaw_memory.retrieval.statement_pairs import changes_measure
+from nanoclaw_memory.retrieval.value_changes import says_change, still_names
 from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
@@ -119,7 +119,7 @@ class Retrieval(msgspec.Struct, dict=True):
             found = ask(self._without_file(), replace(question, fast=True))
             return replace(found, degraded=[missing("index", error), *found.degraded])
 
-    def consider(self, question: Question, need: float) -> Considered:
+    def consider(self, question: Question, need: float) -> GateResult:
         """Return what may help with a message; nothing if the index cannot be read."""
         return self._healing(lambda: self.searcher.consider(question, need))[0]
 

@@ -13,8 +13,8 @@ from nanoclaw_memory.clock import local_day
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import QUOTED, Chunking, pieces_of
-from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS, subject_words
 from nanoclaw_memory.retrieval.prepare import prepared_row
+from nanoclaw_memory.retrieval.statement_pairs import FUNCTION_WORDS, subject_words
 from nanoclaw_memory.store.database import Database, Row
 from nanoclaw_memory.store.exchanges import line_numbers
 from nanoclaw_memory.store.passages import NewRow, Passages
@@ -110,7 +110,7 @@ def _own_and_rest(message: str, foreign: Collection[int]) -> tuple[str, str]:
     """Split a message into its own words and what it quotes."""
     if "\n" not in message and "<" not in message:
         return message, ""
-    from nanoclaw_memory.intake.own_words import read
+    from nanoclaw_memory.intake.authorship import read
 
     own = read(message, known=foreign, teaches=False)
     return own.lines, own.rest

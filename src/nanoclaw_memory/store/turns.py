@@ -204,7 +204,7 @@ class TurnTable:
                 {"oldest": oldest, "kept": KEPT_STARTS},
             )
 
-    def given(self, session_id: str, private: bool) -> dict[str, str]:
+    def received_lines(self, session_id: str, private: bool) -> dict[str, str]:
         """Return the last lines of a session on each subject, as fingerprints."""
         rows = self.database.query(
             "SELECT subject, stated FROM given_lines WHERE session_id = :session AND private = :private",
@@ -212,13 +212,13 @@ class TurnTable:
         )
         return {str(subject): str(stated) for subject, stated in rows}
 
-    def add_given(self, session_id: str, private: bool, lines: Mapping[str, str]) -> None:
+    def add_received(self, session_id: str, private: bool, lines: Mapping[str, str]) -> None:
         with self.database.transaction():
             own = {"session_id": session_id, "private": int(private)}
             rows = [{**own, "subject": subject, "stated": stated} for subject, stated in lines.items()]
             self._append("given_lines", rows, KEPT_GIVEN, ["session_id", "private", "subject"])
 
-    def drop_given(self, session_id: str, start: bool) -> None:
+    def drop_received(self, session_id: str, start: bool) -> None:
         """Record that the model's window lost a session's lines, and that its `start` must be rendered again."""
         with self.database.transaction():
             given = {"session": session_id}

@@ -10,10 +10,10 @@ from datetime import date, timedelta
 import msgspec
 
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.lessons.matching import telling
+from nanoclaw_memory.lessons.matching import content_stems
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
-from nanoclaw_memory.retrieval.pairs import FUNCTION_WORDS
+from nanoclaw_memory.retrieval.statement_pairs import FUNCTION_WORDS
 from nanoclaw_memory.text import language, sentences, stem
 from nanoclaw_memory.types import Exchange
 
@@ -77,7 +77,7 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
     for sentence in sentences(answer[:8_000]):
         match = pattern.search(sentence)
         rest = sentence[: match.start()] + " " + sentence[match.end() :] if match else ""
-        words = telling(rest, language(sentence.rstrip(".!?")[:200]))
+        words = content_stems(rest, language(sentence.rstrip(".!?")[:200]))
         if match and len(words) >= 2:
             yield match, sentence.rstrip(".!?")[:200], words
 
@@ -85,7 +85,7 @@ def _matches(answer: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[s
 def supported(claim: Claim, texts: Sequence[str]) -> bool:
     """Return whether the texts nearest to a claim together contain enough of its words."""
     spoken = language(claim.text)
-    found = sorted((set(claim.words) & set(telling(text[:20_000], spoken)) for text in texts), key=len)
+    found = sorted((set(claim.words) & set(content_stems(text[:20_000], spoken)) for text in texts), key=len)
     return len(set().union(*found[-NEAREST:])) / len(claim.words) >= SUPPORT
 
 
@@ -134,13 +134,15 @@ def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str,
     for one in (*recorded, values(said)):
         for kind, found in one.items():
             known.setdefault(kind, set()).update(found)
-    words = set(telling(sentence, language(sentence)))
+    words = set(content_stems(sentence, language(sentence)))
     for record, one in zip(records, recorded, strict=True):
         for kind, found in one.items():
             if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & known[kind]:
                 continue
-            shared = words & set(telling(record, language(sentence)))
-            about = shared - {kind.removeprefix("number of ")} - set(telling(" ".join(found), "english"))
+            shared = words & set(content_stems(record, language(sentence)))
+            about = (
+                shared - {kind.removeprefix("number of ")} - set(content_stems(" ".join(found), "english"))
+            )
             if len(about) >= 2 or about & _names(record):
                 return next(iter(own[kind])), record
     return None
@@ -170,7 +172,9 @@ def contradicted(
 
 
 def _share(claim: Claim, text: str) -> float:
-    there = set(telling(text[:20_000], language(claim.text)))  # a short line may not reveal its language
+    there = set(
+        content_stems(text[:20_000], language(claim.text))
+    )  # a short line may not reveal its language
     return sum(word in there for word in claim.words) / len(claim.words)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.store.lessons import LessonTable
     from nanoclaw_memory.store.turns import TurnTable
-    from nanoclaw_memory.turn.recalled import Recaller
+    from nanoclaw_memory.turn.recaller import Recaller
     from nanoclaw_memory.turn.worker import PluginThread
     from nanoclaw_memory.types import Exchange, Scope
     from nanoclaw_memory.workspace.paths import Home
@@ -102,7 +102,7 @@ class PluginContext:
     @cached_property
     def recaller(self) -> Recaller:
         """Return the recall that all plugins of a turn share."""
-        from nanoclaw_memory.turn.recalled import Recaller
+        from nanoclaw_memory.turn.recaller import Recaller
 
         return Recaller(self)
 

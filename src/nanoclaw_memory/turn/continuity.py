@@ -14,17 +14,17 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.lessons.corrections import asks_of
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
-from nanoclaw_memory.retrieval.changing import goes_on
 from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.sources import only_acknowledges
-from nanoclaw_memory.retrieval.stating import only_asks, stated_in, tells
+from nanoclaw_memory.retrieval.stated_parts import is_substantial, only_asks, stated_in
+from nanoclaw_memory.retrieval.value_changes import continues_question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
@@ -32,7 +32,7 @@ from nanoclaw_memory.text import sentences
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.recalled import Recalled
+from nanoclaw_memory.turn.recaller import Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # characters of one side of an exchange
@@ -152,12 +152,14 @@ class Continuity(Plugin):
         corrects = any(
             one and one.state != "retired" and not one.why.endswith(NO_CORRECTION) for one in taught
         )
-        return said(following).text if corrects else ""
+        return split_exchange(following).text if corrects else ""
 
     def _question_of(self, exchange: Exchange, told: Container[int]) -> str:
         """Return the question before a message like "raised it to 90", unless that question is injected too."""
-        before = self.context.exchanges.before(exchange) if goes_on(exchange.user_message) else None
-        asked = said(before).text if before and before.id not in told else ""
+        before = (
+            self.context.exchanges.before(exchange) if continues_question(exchange.user_message) else None
+        )
+        asked = split_exchange(before).text if before and before.id not in told else ""
         return "" if stated_in(asked) else asked
 
     def session_start(self, moment: Moment) -> Answer:
@@ -242,7 +244,7 @@ class Continuity(Plugin):
     @staticmethod
     def _rendered(one: Recollection, wanted: set[str], topic: str = "") -> list[str]:
         """Render the recalled sides; a question is rendered with its answer or not at all."""
-        message, agent = said(one.exchange, teaches=False), one.exchange.agent_response
+        message, agent = split_exchange(one.exchange, teaches=False), one.exchange.agent_response
         user = message.lines
         question = only_asks(user)
         # A question, or a request of few words, is useless without its answer.
@@ -276,7 +278,7 @@ class Continuity(Plugin):
         else:
             last = []
         last = last or ([] if own else self._recent(moment, since, topics.WINDOW))
-        return topics.track([(said(one).text, one.agent_response) for one in last])
+        return topics.track([(split_exchange(one).text, one.agent_response) for one in last])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
         """Return the last exchanges in the scope's project, oldest first."""
@@ -311,8 +313,8 @@ class Continuity(Plugin):
 
 def _is_worth_repeating(exchange: Exchange) -> bool:
     """Return whether an exchange is worth repeating: more than thanks, or a question that was answered."""
-    message = said(exchange, teaches=False).lines
-    return tells(message) or (only_asks(message) and bool(exchange.agent_response))
+    message = split_exchange(exchange, teaches=False).lines
+    return is_substantial(message) or (only_asks(message) and bool(exchange.agent_response))
 
 
 def _best_sentence(pasted: str, wanted: set[str]) -> str:
@@ -391,7 +393,7 @@ def _text_around(exchange: Exchange, near: Mapping[int, Exchange]) -> str:
         part
         for one in same
         for part in (
-            said(one).text[:1_000],
+            split_exchange(one).text[:1_000],
             "" if only_acknowledges(one.user_message, one.agent_response) else one.agent_response[:1_000],
         )
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.intake.own_words import own_words
+from nanoclaw_memory.intake.authorship import own_words
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.turns import Measure

@@ -163,7 +163,7 @@ def _lines(
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:
     """Return whether a correction is about the subject of which a lesson had reminded."""
-    one, other = (set(matching.telling(text)) for text in (lesson.lesson, taught.words))
+    one, other = (set(matching.content_stems(text)) for text in (lesson.lesson, taught.words))
     return len(one & other) * 2 >= min(len(one), len(other)) > 0
 
 
@@ -178,6 +178,6 @@ def _follows(lesson: Lesson, outcome: Outcome, answered: Exchange) -> bool:
         return False
     spoken = language(answered.agent_response, lesson.lesson)
     asked, answer = (
-        set(matching.telling(text, spoken)) for text in (answered.user_message, answered.agent_response)
+        set(matching.content_stems(text, spoken)) for text in (answered.user_message, answered.agent_response)
     )
-    return bool(answer.intersection(matching.telling(lesson.lesson, spoken)) - asked)
+    return bool(answer.intersection(matching.content_stems(lesson.lesson, spoken)) - asked)

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.conversations.service import Conversations
 from nanoclaw_memory.errors import InvalidValue, StoreError
-from nanoclaw_memory.intake.wishes import asks_to_forget, is_unkept, without_unkept
+from nanoclaw_memory.intake.memory_requests import asks_not_to_store, asks_to_forget, without_off_record
 from nanoclaw_memory.store.turns import AGAIN, KEPT_START_DAYS, Sign
 from nanoclaw_memory.telemetry import Telemetry
 from nanoclaw_memory.text import encodable, sentences
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
-from nanoclaw_memory.turn.given import Given
 from nanoclaw_memory.turn.pipeline import Pipeline
+from nanoclaw_memory.turn.received_lines import ReceivedLines
 from nanoclaw_memory.types import Boot, InjectedLine, Injection, PluginNote, Recorded, ToolCall, Turn
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class TurnLifecycle:
         self.context.new_turn()
         scope, now = self.context.scope, self.context.clock.now()
         said = blocks.strip(message)
-        unkept = is_unkept(said)  # the turn is a dry run then: it leaves no trace of the message
+        unkept = asks_not_to_store(said)  # the turn is a dry run then: it leaves no trace of the message
         forget = asks_to_forget(said)
         told = NOT_KEPT if unkept else NOT_FORGOTTEN if forget else ""
         note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
@@ -91,7 +91,9 @@ class TurnLifecycle:
         context.
         """
         if cleared:
-            self._attempt(lambda: self.context.turns.drop_given(self.context.scope.session_id, start=False))
+            self._attempt(
+                lambda: self.context.turns.drop_received(self.context.scope.session_id, start=False)
+            )
         scope, now = self.context.scope, self.context.clock.now()
         turn, again = self._frozen(BLOCKS, lambda: self.pipeline.session_start(scope, now, beside()), Turn)
         if again:
@@ -142,10 +144,10 @@ class TurnLifecycle:
         )
         return made, False
 
-    def _received(self, scope: Scope) -> Given:
+    def _received(self, scope: Scope) -> ReceivedLines:
         """Return what the session has in its window."""
         if not scope.session_id:
-            return Given()
+            return ReceivedLines()
         turns = self.context.turns
         starts = turns.starts(scope.session_id, scope.private)
         texts = [
@@ -154,7 +156,7 @@ class TurnLifecycle:
             else msgspec.json.decode(content, type=Boot).text
             for part, content in starts.items()
         ]
-        return Given(texts, turns.given(scope.session_id, scope.private))
+        return ReceivedLines(texts, turns.received_lines(scope.session_id, scope.private))
 
     def _attempt(self, write: Callable[[], None], otherwise: str = "session start not kept") -> None:
         """Try an optional write: a read-only or damaged database must not fail a session's start or an exchange."""
@@ -173,7 +175,7 @@ class TurnLifecycle:
         said = _plain(user), _plain(agent)
         if not any(said):
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
-        if is_unkept(said[0]):
+        if asks_not_to_store(said[0]):
             note = PluginNote("continuity", "the person asked not to keep it, so it was not archived")
             return Recorded(0, False, notes=(note,))
         (user, hidden), (agent, more) = map(self._masked, said)
@@ -243,12 +245,12 @@ class TurnLifecycle:
         notes = self.pipeline.before_compaction(transcript, scope, now)
         last = self.context.exchanges.last_id(scope.session_id)
         self.context.turns.mark_compaction(scope.session_id, last, stamp(now))
-        self.context.turns.drop_given(scope.session_id, start=True)
+        self.context.turns.drop_received(scope.session_id, start=True)
         return notes
 
     def _cleaned(self, given: Transcript) -> Transcript:
         """Return a host's transcript without our blocks, credentials and forgotten texts."""
-        last = list(without_unkept(given.said))[-MAX_TURNS:]
+        last = list(without_off_record(given.said))[-MAX_TURNS:]
         found = [self._unforgotten(_plain(turn.text)) for turn in last]
         turns = (
             replace(turn, text=self._unforgotten(self._masked(kept.text)[0]).text)
@@ -283,7 +285,7 @@ class TurnLifecycle:
         with turns.database.transaction():
             turns.add_injections(scope.session_id, stamp(self.context.clock.now()), injections)
             if lines and scope.session_id:
-                turns.add_given(scope.session_id, scope.private, lines)
+                turns.add_received(scope.session_id, scope.private, lines)
 
 
 def _plain(text: str) -> str:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.turn import blocks
-from nanoclaw_memory.turn.given import ELSEWHERE, FreshLine, Given, fresh_lines
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
+from nanoclaw_memory.turn.received_lines import ELSEWHERE, FreshLine, ReceivedLines, fresh_lines
 from nanoclaw_memory.turn.worker import PluginResult, PluginThread
 from nanoclaw_memory.types import Explanation, InjectedLine, Injection, PluginNote, Turn
 
@@ -36,7 +36,7 @@ class _Progress(msgspec.Struct):
     budget: int
     event: str = "turn"
     explain: bool = False
-    given: Given | None = None
+    given: ReceivedLines | None = None
     notes: list[PluginNote] = msgspec.field(default_factory=list)
     blocks: list[Block] = msgspec.field(default_factory=list)
     skipped: list[PluginNote] = msgspec.field(default_factory=list)
@@ -69,7 +69,7 @@ class Pipeline:
         timeout_ms: int,
         record: Callable[[Scope, Sequence[Injection], Mapping[str, str]], None],
         refused: Sequence[PluginNote] = (),
-        given: Callable[[Scope], Given] = lambda scope: Given(),
+        given: Callable[[Scope], ReceivedLines] = lambda scope: ReceivedLines(),
         thread: PluginThread | None = None,
     ) -> None:
         self.plugins = sorted(plugins, key=lambda plugin: (plugin.order, plugin.name))
@@ -90,14 +90,14 @@ class Pipeline:
         if not text.strip():
             why = "the message holds only blocks of ours" if message.strip() else "the message is empty"
             return Turn((), tuple(PluginNote(plugin.name, why) for plugin in self.plugins), (*self._refused,))
-        given = Given() if repeat else None
+        given = ReceivedLines() if repeat else None
         progress = _Progress(scope, now, self._budget, explain=explain, given=given)
         progress.notes += [PluginNote("pipeline", note)] if note else []
         return self._gather(lambda plugin, moment: plugin.before_turn(text, moment), progress)
 
     def session_start(self, scope: Scope, now: datetime, beside: str = "") -> Turn:
         """Return the blocks for a session's start or after a compaction, without what the boot context contains."""
-        progress = _Progress(scope, now, self._budget, "start", given=Given([beside]))
+        progress = _Progress(scope, now, self._budget, "start", given=ReceivedLines([beside]))
         return self._gather(lambda plugin, moment: plugin.session_start(moment), progress)
 
     def _gather(self, ask: Callable[[Plugin, Moment], Answer], progress: _Progress) -> Turn:
@@ -183,7 +183,7 @@ class Pipeline:
         if draft.then is not None:
             progress.then.append((plugin.name, draft.then))
 
-    def _received_by(self, progress: _Progress) -> Given:
+    def _received_by(self, progress: _Progress) -> ReceivedLines:
         """Return what the session received; if that cannot be read, lines may be repeated."""
         if progress.given is None:
             result = self._thread.run(lambda: self._given(progress.scope), RECORD_SECONDS)
@@ -191,7 +191,7 @@ class Pipeline:
                 progress.notes.append(
                     PluginNote("pipeline", f"reading what was given before {result.failure}")
                 )
-            progress.given = Given() if result.value is None else result.value
+            progress.given = ReceivedLines() if result.value is None else result.value
         return progress.given
 
     @staticmethod

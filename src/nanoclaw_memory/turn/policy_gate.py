@@ -34,10 +34,10 @@ class PolicyGate(Plugin):
         if not known:
             return Silence("there are no policies")
         # Most homes have no policy, and every hook is a new process.
-        from nanoclaw_memory.retrieval.gates import met, met_by_words
+        from nanoclaw_memory.retrieval.policy_matching import triggered, triggered_by_words
 
-        moment.so_far.append(_answer(met_by_words(known, message)))
-        return _answer(met(known, message, self.context.embedder, self.context.judge, asked=False))
+        moment.so_far.append(_answer(triggered_by_words(known, message)))
+        return _answer(triggered(known, message, self.context.embedder, self.context.judge, asked=False))
 
     def _known(self) -> list[Policy]:
         context = self.context

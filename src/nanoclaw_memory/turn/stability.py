@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from nanoclaw_memory.errors import NanoClawError, StoreError
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.prepare import body_of
@@ -188,7 +188,7 @@ class Stability(Plugin):
         from nanoclaw_memory.lessons.corrections import principle_of
         from nanoclaw_memory.turn import claims
 
-        if done := entropy.plan_as_done(said(exchange).text, exchange.agent_response):
+        if done := entropy.plan_as_done(split_exchange(exchange).text, exchange.agent_response):
             yield "plan-as-done", f'the user only plans it, you said "{done}"'
         for claim in claims.memories(exchange.agent_response):
             if not claims.supported(claim, self._supporting_texts(claim, exchange)):

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import day_of, stamp
 from nanoclaw_memory.errors import FileProblem
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.stating import tells
+from nanoclaw_memory.retrieval.stated_parts import is_substantial
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
 from nanoclaw_memory.text import one_line, only_asks, sentences
 from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
@@ -88,8 +88,11 @@ def _focus(group: Group) -> list[str]:
     if not group.has("continuity"):
         return []
     exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
-    own = [(said(exchange).text.split("\n")[0], len(exchange.topic.split()) > 1) for exchange in exchanges]
-    own = [(text, has_topic) for text, has_topic in own if tells(text)]
+    own = [
+        (split_exchange(exchange).text.split("\n")[0], len(exchange.topic.split()) > 1)
+        for exchange in exchanges
+    ]
+    own = [(text, has_topic) for text, has_topic in own if is_substantial(text)]
     telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
     return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
 
@@ -149,7 +152,8 @@ def _talk(group: Group) -> Iterator[_Sentence]:
         day = day_of(exchange.timestamp[:10])
         yield from (_Sentence(day, text, False) for text in sentences(exchange.agent_response[:MAX_TALK]))
         yield from (
-            _Sentence(day, text, True) for text in sentences(said(exchange, teaches=False).text[:MAX_TALK])
+            _Sentence(day, text, True)
+            for text in sentences(split_exchange(exchange, teaches=False).text[:MAX_TALK])
         )
 
 

@@ -11,7 +11,7 @@ from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.clauses import clauses, sentences, stated
 from nanoclaw_memory.graph.statements import READ_BY_MODEL, Statement
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import contained, features, restates
 from nanoclaw_memory.store.names import fold
@@ -89,7 +89,8 @@ def _unread(group: Group) -> tuple[int, list[_OwnMessage]]:
     messages = [
         _OwnMessage(exchange, text)
         for exchange in found
-        if exchange.origin in ("owner", "user") and (text := one_line(said(exchange, teaches=False).lines))
+        if exchange.origin in ("owner", "user")
+        and (text := one_line(split_exchange(exchange, teaches=False).lines))
     ]
     telling = [
         own_message

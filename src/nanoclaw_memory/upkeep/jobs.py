@@ -25,10 +25,10 @@ from nanoclaw_memory.types import JobResult, Lesson
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.consolidate import consolidate
 from nanoclaw_memory.upkeep.log_blocks import archives, logs
+from nanoclaw_memory.upkeep.pair_decisions import decide_pairs, merge
 from nanoclaw_memory.upkeep.promote import promote
 from nanoclaw_memory.upkeep.retain import retain
 from nanoclaw_memory.upkeep.review import lesson_key, propose_held
-from nanoclaw_memory.upkeep.settle import merge, settle
 from nanoclaw_memory.workspace.boot import SIZE_TARGETS
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.paths import ARCHIVE, day_in_path
@@ -313,7 +313,7 @@ JOBS = (
     Job("metabolize", "propose proven lessons for SOUL.md", "nightly", _metabolize),
     Job("retain", "move expired log lines to memory/archive/", "nightly", retain),
     Job("index", "bring the search index up to date", "intake", _with_shared_chats(_index)),
-    Job("settle", "let a language model decide which of two statements holds", "nightly", settle),
+    Job("settle", "let a language model decide which of two statements holds", "nightly", decide_pairs),
     Job("merge", "let a language model find entries that say the same", "nightly", merge),
     Job("corpus-reindex", "index domain documents again", "rag_reindex", _reindex_corpora),
 )

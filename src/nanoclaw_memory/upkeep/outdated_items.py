@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from nanoclaw_memory.graph.extract import FileRules, extract
-from nanoclaw_memory.retrieval.pairs import telling_words
+from nanoclaw_memory.retrieval.statement_pairs import telling_words
 from nanoclaw_memory.statements import contradiction, extends, features, succeeds, without_date
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.upkeep import pages

@@ -16,9 +16,9 @@ from nanoclaw_memory.graph.extract import FileRules, extract
 from nanoclaw_memory.graph.ingest import LASTING
 from nanoclaw_memory.graph.keys import is_several
 from nanoclaw_memory.graph.triples import Triple
-from nanoclaw_memory.intake.own_words import said
+from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.stating import stated_in
+from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import OWN, Exchange
@@ -59,7 +59,7 @@ def talk_lines(group: Group) -> Iterator[DatedLine]:
 
 
 def _lines(exchange: Exchange, day: date, user: str) -> Iterator[DatedLine]:
-    for sentence in sentences(one_line(said(exchange, teaches=False).text)):
+    for sentence in sentences(one_line(split_exchange(exchange, teaches=False).text)):
         if tag := kind_of(sentence, user):
             path = f"{SAID}{exchange.id}"
             yield DatedLine(day, path, 1, sentence, tag, CERTAIN, exchange.origin, exchange.project)

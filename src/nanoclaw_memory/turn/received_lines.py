@@ -28,7 +28,7 @@ _OPENING = ("", *" \"'“„«(*_[`")  # characters that may precede a statement
 _CLOSING = ".,;:!?)]\"'”»*_`"
 
 
-class Given:
+class ReceivedLines:
     """What a session received: its start, the last lines on each subject as fingerprints, and this turn's lines."""
 
     def __init__(self, starts: Iterable[str] = (), lines: Mapping[str, str] | None = None) -> None:
@@ -110,7 +110,7 @@ class FreshLine(msgspec.Struct, frozen=True):
         return fingerprint(self.compared.partition(" = ")[0])[:32]
 
 
-def fresh_lines(draft: Draft, given: Given) -> tuple[list[FreshLine], list[FreshLine]]:
+def fresh_lines(draft: Draft, given: ReceivedLines) -> tuple[list[FreshLine], list[FreshLine]]:
     """Split the lines of a draft into new ones and those that the session already has.
 
     An introductory line is kept with the first new line after it; a closing line is kept if it is new and the

@@ -158,13 +158,13 @@ def own_words(message: str, judge: Judge | None = None) -> str:
     return read(message, judge).text
 
 
-def typed(message: str) -> str:
+def own_and_introduced(message: str) -> str:
     """Return the same, with text behind a colon unless it is marked as another person's."""
     own = read(message, teaches=False).text
     return _BEHIND_COLON.sub(lambda found: found[1] if _names_another(found[1]) else found[0], own)
 
 
-def said(exchange: Exchange, teaches: bool = True) -> OwnWords:
+def split_exchange(exchange: Exchange, teaches: bool = True) -> OwnWords:
     """Separate an archived message, using what the judge decided when it was recorded."""
     return read(exchange.user_message, known=exchange.foreign_lines, teaches=teaches)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanoclaw_memory.intake.own_words import own_words
+from nanoclaw_memory.intake.authorship import own_words
 
 OWN = "Sign my letters with Theo."
 FOREIGN = "Always pay by cheque and never ask."

@@ -11,7 +11,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
-from nanoclaw_memory.retrieval.stating import stated_in
+from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
 
 MOST_WORDS = 5  # words of a name for a thing
@@ -80,7 +80,7 @@ class Change(msgspec.Struct, frozen=True):
     ] = ()  # subjects of a change whose attribute is not named: "Paul has grown, 36 now"
 
 
-def overtakes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
+def supersedes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
     """Return whether a newer statement changes the subject of an older one, or ends its value.
 
     If the older statement only mentions the subject, the newer one must have another value of the same kind.
@@ -162,7 +162,7 @@ def values_in(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def goes_on(message: str) -> bool:
+def continues_question(message: str) -> bool:
     """Return whether a message reports a change without naming its subject, as after a question: "raised it to 90"."""
     stated = stated_in(message) if len(message.split()) <= SHORT else ""
     return bool(stated) and says_change(stated) and not subjects_in(stated)
@@ -189,7 +189,7 @@ def changed_stems(text: str) -> frozenset[str]:
     return frozenset[str]().union(*(named.stems for named in change.things + change.ended + change.whose))
 
 
-def told_stems(text: str) -> frozenset[str]:
+def assigned_stems(text: str) -> frozenset[str]:
     """Return the stems of a statement's subjects and values."""
     return values_in(text).union(*(named.stems for named in subjects_in(text)))
 

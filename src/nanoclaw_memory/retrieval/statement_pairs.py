@@ -9,7 +9,10 @@ from collections.abc import Set as AbstractSet
 from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.changing import (
+from nanoclaw_memory.retrieval.date_words import lexeme
+from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.stated_parts import stated_in
+from nanoclaw_memory.retrieval.value_changes import (
     NOW,
     UNCERTAIN,
     changes_in,
@@ -17,9 +20,6 @@ from nanoclaw_memory.retrieval.changing import (
     replaces,
     says_change,
 )
-from nanoclaw_memory.retrieval.date_words import lexeme
-from nanoclaw_memory.retrieval.prepare import body_of
-from nanoclaw_memory.retrieval.stating import stated_in
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage

@@ -237,7 +237,7 @@ _FORGET = regex(
 _NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.I)
 
 
-def is_unkept(message: str) -> bool:
+def asks_not_to_store(message: str) -> bool:
     """Return whether the person asks that the conversation itself is not stored."""
     return _in_own_words(message, _matches_unkept)
 
@@ -247,12 +247,12 @@ def asks_to_forget(message: str) -> bool:
     return _in_own_words(message, _matches_forget)
 
 
-def without_unkept(said: Iterable[Utterance]) -> Iterator[Utterance]:
+def without_off_record(said: Iterable[Utterance]) -> Iterator[Utterance]:
     """Yield the turns of a transcript without those that must not be stored, and their answers."""
     unkept = False
     for turn in said:
         if turn.speaker == "User":
-            unkept = is_unkept(turn.text)
+            unkept = asks_not_to_store(turn.text)
         if not unkept:
             yield turn
 
@@ -263,9 +263,9 @@ def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     ends = (message[:MAX_CHARS], last)
     if not any(map(says, ends)):
         return False
-    from nanoclaw_memory.intake.own_words import typed
+    from nanoclaw_memory.intake.authorship import own_and_introduced
 
-    return any(says(one) and says(typed(one)) for one in ends)
+    return any(says(one) and says(own_and_introduced(one)) for one in ends)
 
 
 def _matches_forget(said: str) -> bool:

@@ -40,7 +40,7 @@ _KEPT = 1_000
 _vectors: dict[tuple[str, str], Vectors] = {}
 
 
-def met(
+def triggered(
     policies: Sequence[Policy],
     action: str,
     embedder: Chain | None,
@@ -48,18 +48,18 @@ def met(
     asked: bool = True,
 ) -> list[PolicyHit]:
     """Return the policies that an action triggers, the surest first; unless `asked`, most actions are harmless."""
-    by_words = met_by_words(policies, action)
+    by_words = triggered_by_words(policies, action)
     named = {hit.policy.id for hit in by_words}
-    by_meaning = met_by_meaning(policies, action, embedder, judge, asked)
+    by_meaning = triggered_by_meaning(policies, action, embedder, judge, asked)
     return by_words + [hit for hit in by_meaning if hit.policy.id not in named]
 
 
-def met_by_words(policies: Sequence[Policy], action: str) -> list[PolicyHit]:
+def triggered_by_words(policies: Sequence[Policy], action: str) -> list[PolicyHit]:
     """Return the policies whose words an action contains: they are triggered whatever a model says."""
     return check(policies, action[:MAX_CHARS])
 
 
-def met_by_meaning(
+def triggered_by_meaning(
     policies: Sequence[Policy], action: str, embedder: Chain | None, judge: Judge | None, asked: bool = True
 ) -> list[PolicyHit]:
     """Return the nearest policies of an action that the judge calls risky; none without the models."""

@@ -60,7 +60,7 @@ _REVERSED = verbose(
 )
 
 
-def find_told(name: CredentialName, text: str) -> Iterator[tuple[int, int]]:
+def find_in_prose(name: CredentialName, text: str) -> Iterator[tuple[int, int]]:
     """Yield values that only a few words reveal: from Patito22 to Cisne23, for the zip is bluebottle."""
     replaced = _REPLACED.match(text, name.end)
     if replaced and is_chosen(replaced["old"]) and is_chosen(replaced["new"]):

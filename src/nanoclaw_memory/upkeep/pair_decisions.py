@@ -48,7 +48,7 @@ class _NotePair(msgspec.Struct, frozen=True):
     mark: str
 
 
-def settle(group: Group, dry_run: bool) -> JobResult:
+def decide_pairs(group: Group, dry_run: bool) -> JobResult:
     """Decide pairs of statements of which the older is only marked as earlier."""
     calls = ModelCalls(group, "settle", _TASK)
     if calls.writer is None or not group.has("index"):

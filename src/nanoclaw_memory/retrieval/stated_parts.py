@@ -58,7 +58,7 @@ def stated_in(text: str) -> str:
     return " ".join(filter(None, map(_statement_in, sentences(text))))
 
 
-def tells(text: str) -> bool:
+def is_substantial(text: str) -> bool:
     """Return whether a message is more than thanks, a sign, or the introduction of a paste."""
     return len(content_words(text)) > 1 and not text.rstrip().endswith(":")
 

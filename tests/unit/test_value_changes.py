@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nanoclaw_memory.retrieval.changing import goes_on, overtakes, replaces, still_names
+from nanoclaw_memory.retrieval.value_changes import continues_question, replaces, still_names, supersedes
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from nanoclaw_memory.retrieval.changing import goes_on, overtakes, replaces, sti
     ],
 )
 def test_something_of_the_speakers_own_that_changed_is_surely_replaced(older, newer):
-    assert overtakes(newer, older, other_value=lambda: False)
+    assert supersedes(newer, older, other_value=lambda: False)
     assert replaces(newer, older)
 
 
@@ -34,7 +34,7 @@ def test_something_of_the_speakers_own_that_changed_is_surely_replaced(older, ne
     ],
 )
 def test_a_thing_that_changed_and_a_value_that_is_gone_overtake_what_was_said_of_them(older, newer):
-    assert overtakes(newer, older, other_value=lambda: False)
+    assert supersedes(newer, older, other_value=lambda: False)
     assert not replaces(newer, older)
 
 
@@ -50,23 +50,23 @@ def test_a_thing_that_changed_and_a_value_that_is_gone_overtake_what_was_said_of
     ],
 )
 def test_what_is_about_something_else_or_uncertain_overtakes_nothing(older, newer):
-    assert not overtakes(newer, older, other_value=lambda: True)
+    assert not supersedes(newer, older, other_value=lambda: True)
 
 
 def test_who_is_named_before_a_value_that_holds_now_overtakes_another_value_of_theirs_only():
     older, newer = "Nell's shoe size is 31", "Nell has grown, 33 now"
-    assert overtakes(newer, older, other_value=lambda: True)
-    assert not overtakes(newer, older, other_value=lambda: False)
+    assert supersedes(newer, older, other_value=lambda: True)
+    assert not supersedes(newer, older, other_value=lambda: False)
 
 
 @pytest.mark.parametrize("message", ["raised it to 96 from this month", "hab auf 91 erhöht", "it's 40 now"])
 def test_a_message_goes_on_with_what_was_asked_where_it_names_nothing(message):
-    assert goes_on(message)
+    assert continues_question(message)
 
 
 @pytest.mark.parametrize("message", ["thanks", "the rent is 900 now", "what is it now?", "I like it"])
 def test_a_message_that_names_its_subject_or_changes_nothing_goes_on_with_no_question(message):
-    assert not goes_on(message)
+    assert not continues_question(message)
 
 
 def test_a_name_that_a_newer_statement_has_is_no_value_that_it_overtakes_unless_it_is_gone():
