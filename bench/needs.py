@@ -33,7 +33,7 @@ NOW = datetime(2026, 3, 12, 12, 0, tzinfo=UTC)
 
 def now_of(life: dict[str, Any]) -> datetime:
     """Noon of the day on which a life's prompts are given."""
-    person = life["person"]  # of some lives only a name
+    person = life.get("person")  # only a name in some lives, none in a merged one
     day = person.get("now") if isinstance(person, dict) else None
     return datetime.combine(date.fromisoformat(day), NOW.timetz()) if day else NOW
 
