@@ -239,6 +239,14 @@ def test_search_as_one_types(tab: Tab):
     playwright.expect(found).not_to_contain_text("The harbour crane")
 
 
+def test_what_is_typed_before_the_scripts_have_started_is_searched_for(tab: Tab):
+    tab.page.add_init_script("""document.addEventListener("readystatechange", () => {
+        const field = document.querySelector("#q");
+        if (document.readyState === "interactive" && field) field.value = "harbour crane"})""")
+    tab.go("/search")
+    playwright.expect(tab.page.locator("#found")).to_contain_text("The harbour crane <script>")
+
+
 def test_search_without_scripts(plain: Tab):
     plain.go("/search")
     plain.page.get_by_label("Question or words").fill("harbour crane")

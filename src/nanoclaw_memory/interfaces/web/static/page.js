@@ -36,5 +36,8 @@
   const at = sessionStorage.getItem("item");
   sessionStorage.removeItem("item");
   if (at !== null) items()[Math.min(Number(at), items().length - 1)]?.focus();
-  if (location.pathname.endsWith("/search") && !location.search) document.querySelector("#q")?.focus();
+  const question = location.pathname.endsWith("/search") && document.querySelector("#q");
+  if (question && !location.search) question.focus();
+  // What was typed before htmx listened is searched for too; htmx starts in a timer that it set before this one.
+  if (question) setTimeout(() => question.value !== question.defaultValue && question.dispatchEvent(new Event("input", { bubbles: true })));
 })();
