@@ -39,6 +39,7 @@ def _no_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NANOCLAW_HOME", str(nowhere / "home"))
     monkeypatch.setenv("HOME", str(nowhere))
+    monkeypatch.setenv("CI", "1")  # no session starts a server that outlives its test
     monkeypatch.chdir(nowhere)
 
 

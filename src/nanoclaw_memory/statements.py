@@ -49,7 +49,7 @@ _LIGHT = frozenset(
     "user a an the please kindly really bitte wirklich der die das dem den des ein eine einen einem einer".split()
 )
 # Numbers that people write as words.
-_NUMBER_WORDS = {
+NUMBER_WORDS = {
     word: str(number)
     for names in (
         "zero one two three four five six seven eight nine ten eleven twelve",
@@ -64,7 +64,7 @@ _NUMBER_WORDS = {
     )
     for number, word in enumerate(names.split(), 2)
 }
-_NUMBER_WORDS |= {
+NUMBER_WORDS |= {
     word: f"{number}."
     for names in (
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth",
@@ -73,7 +73,7 @@ _NUMBER_WORDS |= {
     for number, word in enumerate(names.split(), 1)
 }
 # Units and signs, each in the forms that people write.
-_UNITS = {
+UNITS = {
     word: forms.split()[0]
     for forms in (
         "s sec secs second seconds sekunde sekunden sek",
@@ -359,5 +359,5 @@ def _forms(text: str) -> list[str]:
     """Return the words in canonical forms: numbers as digits, units short, without courtesy and articles."""
     spaced = _SIGN.sub(r" \1 ", normal(text))
     found = (word for part in spaced.split() if (word := part.strip(_EDGE)))
-    forms = (_UNITS.get(word) or _NUMBER_WORDS.get(word, word) for word in found if word not in _LIGHT)
+    forms = (UNITS.get(word) or NUMBER_WORDS.get(word, word) for word in found if word not in _LIGHT)
     return [word for word in forms if word]

@@ -42,6 +42,13 @@ STOP_WORDS = frozenset(
     ).split()
 )
 _ENGLISH = STOP_WORDS - set("also am an do her hers in so was".split())  # these are German words too
+# Verbs whose subject or object has a new value.
+CHANGE_WORDS = frozenset(
+    "change changed changing switch switched switching move moved moving rename renamed replaced raise raised raising"
+    " increased lower lowered reduced upgraded downgraded postponed rescheduled shifted migrated transferred swapped"
+    " extended converted bumped reverted gewechselt wechseln geändert umgezogen umgestellt umbenannt verlegt verschoben"
+    " erhöht gesenkt verlängert getauscht angehoben herabgesetzt hochgesetzt zurückgesetzt".split()
+)
 GERMAN_STOP_WORDS = frozenset(
     "aber alle als auch auf aus bei bin bis bitte da damit dann das dass dein deine dem den der des dich "
     "die dir doch du durch ein eine einem einen einer eines er es euch für ganz geht gibt habe haben hat ich ihm "
@@ -50,7 +57,7 @@ GERMAN_STOP_WORDS = frozenset(
     "sind soll sollen sollte statt um und uns unser unsere unter vom von vor warum weil wenn werden wie wieder "
     "wir wird wo wurde wurden zu zum zur zwischen über".split()
 )
-_FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
+FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
 
 
 def one_line(text: str) -> str:
@@ -109,7 +116,7 @@ def spoken_in(*texts: str) -> Language | None:
 
 @bounded(1024 * 1024)  # called for a message again and again, and for every lesson
 def _frequent(text: str) -> frozenset[str]:
-    return _FREQUENT.intersection(words(text))
+    return FREQUENT.intersection(words(text))
 
 
 @bounded(8 * 1024 * 1024)

@@ -325,6 +325,35 @@ def test_an_argument_that_is_no_text_is_refused_without_a_traceback(ncm, command
     assert ran.code == 2 and "Traceback" not in ran.err
 
 
+def test_status_counts_what_was_said(ncm):
+    ncm("init")
+    assert "talk " not in ncm("status").out
+    for session in ("monday", "friday"):
+        said = f"Our dentist is Dr. Okafor, as I said on {session}"
+        ncm("--session", session, "exchange", "add", "--user", said, "--agent", f"Noted, {session}.")
+        ncm(
+            "--session",
+            session,
+            "exchange",
+            "add",
+            "--user",
+            f"and the vet of {session}?",
+            "--agent",
+            "Lind.",
+        )
+    assert "talk      4 exchanges in 2 conversations\n" in ncm("status").out
+    counted = ncm("status", "--json").json
+    assert (counted["exchanges"], counted["conversations"]) == (4, 2)
+    assert ncm("--shared", "status", "--json").json["exchanges"] == 0
+
+
+def test_the_log_shows_the_project_of_a_line(ncm):
+    ncm("init")
+    ncm("--project", "atlas", "write", "the quay crane is down", "--tag", "context")
+    assert "@atlas  the quay crane is down" in ncm("log").out
+    assert ncm("log", "--json").json["lines"][0]["project"] == "atlas"
+
+
 def test_status_says_sizes_as_people_read_them(ncm):
     ncm("init")
     ncm("graph", "add", "Keystone", "port", "3000")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.interfaces import hooks
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.types import Scope
 
@@ -404,11 +406,10 @@ def test_broken_settings_cost_the_agent_nothing(hook, home):
 @pytest.mark.parametrize("settings", ['{"memory": {"boots": "both"}}', "{ no json"])
 def test_a_session_starts_with_a_line_on_broken_settings(hook, home, settings):
     (home / "nanoclaw.json").write_text(settings)
-    told = hook("session-start", event("SessionStart", source="startup"))
-    assert (
-        told["systemMessage"].startswith("memory does not work: ")
-        and "nanoclaw.json" in told["systemMessage"]
-    )
+    for source in ("startup", "resume"):
+        told = hook("session-start", event("SessionStart", source=source))["systemMessage"]
+        assert told.startswith("memory does not work: ")
+        assert "nanoclaw.json" in told
 
 
 def test_our_own_child_agents_do_not_call_us_back(hook, monkeypatch):
@@ -465,6 +466,24 @@ def test_what_a_session_left_is_both_judged_and_indexed_after_its_end(home, ncm,
         return {job["name"] for job in jobs if job["last_run"]}
 
     until = time.monotonic() + 60
-    while not {"learn", "index"} <= ran() and time.monotonic() < until:
+    jobs_of_a_session = {"learn", "promote", "metabolize", "index"}
+    while not jobs_of_a_session <= ran() and time.monotonic() < until:
         time.sleep(0.2)
-    assert ran() == {"learn", "index"}
+    assert ran() == jobs_of_a_session
+
+
+def test_the_end_of_a_session_without_a_server_makes_the_days_proposals(ncm, home, monkeypatch):
+    """Otherwise MEMORY.md would stay empty for whoever runs neither the server nor cron."""
+    ncm("init")
+    ncm("exchange", "add", "--user", "We decided to drop Kafka for good", "--agent", "Understood.")
+    started = []
+    monkeypatch.setattr(os, "posix_spawnp", lambda name, arguments, *rest, **more: started.append(arguments))
+    ended = hooks.parse("session-end", b"{}")
+    with Memory.open(home) as memory:
+        hooks._start_background_work(memory, ended)
+        memory.upkeep.run()
+        hooks._start_background_work(memory, ended)
+    assert [[job for job in words if job in ("promote", "metabolize")] for words in started[:1]] == [
+        ["promote", "metabolize"]
+    ]
+    assert not any("promote" in words for words in started[1:])

@@ -21,7 +21,8 @@ API = "/api/v1"
 NO_ROUTE = {
     "Memory.close", "Memory.for_session", "Memory.fenced", "AdminPart.watch", "AdminPart.require_home",
     "AdminPart.require_main", "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
-    "EntriesPart.get", "UpkeepPart.proposal", "WorkspacePart.show_checkpoint", "EntriesPart.publish",
+    "EntriesPart.get", "UpkeepPart.proposal", "UpkeepPart.unproposed",
+    "WorkspacePart.show_checkpoint", "EntriesPart.publish",
     "AdminPart.drop_role", "AdminPart.drop_token_role", "AdminPart.make_role", "AdminPart.make_token_role",
     "AdminPart.reset_database", "ConversationsPart.waiting",
     "Memory.evaluate", "Memory.evaluate_example", "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",

@@ -42,7 +42,7 @@ def claude_here() -> Path:
 
 
 def test_a_new_home_asks_for_name_zone_and_client_and_uses_the_answers(home, ncm, claude_here):
-    seen = at_terminal(home, "init", typed="Ida Berg\nBerlin\n\n", TZ="America/Chicago")
+    seen = at_terminal(home, "init", typed="Ida Berg\nBerlin\n\nn\n", TZ="America/Chicago")
     assert "Your time zone [America/Chicago]" in seen
     assert "Clients found here: claude-code" in seen
     page = (home / "workspace" / "USER.md").read_text()
@@ -51,11 +51,12 @@ def test_a_new_home_asks_for_name_zone_and_client_and_uses_the_answers(home, ncm
     assert ncm("config", "get", "user.timezone").out.strip() == "Europe/Berlin"
     assert "nanoclaw-client" in (claude_here / "settings.json").read_text()
     assert "changed: " in seen
+    assert "Fetch the local model (72 MB, once)?" in seen
     assert '"hooks": {' not in seen  # a line for each client, not its whole file
 
 
 def test_three_times_enter_connects_the_client_that_is_here(home, ncm, claude_here):
-    at_terminal(home, "init", typed="\n\n\n", TZ="America/Chicago")
+    at_terminal(home, "init", typed="\n\n\nn\n", TZ="America/Chicago")
     assert "- name" not in (home / "workspace" / "USER.md").read_text().replace('"- name', "")
     assert "from" in ncm("config", "get", "user.timezone", "--json").json
     assert ncm("config", "get", "user.timezone", "--json").json["value"] == ""

@@ -255,9 +255,9 @@ def test_an_installation_says_what_happens_next_and_how_to_undo_it(ncm, home):
 def test_an_installation_names_the_optional_steps_that_are_not_done_yet(ncm, home):
     said = ncm("install", "claude-code").err
     assert "optional: ncm models install" in said
-    assert "optional: ncm serve --install" in said
-    without = ncm("install", "codex", "--set", "embeddings.provider=none").err
-    assert "models install" not in without and "serve --install" in without
+    assert "start a server, which ends when idle; without: ncm install claude-code --no-server" in said
+    without = ncm("install", "codex", "--no-server", "--set", "embeddings.provider=none").err
+    assert "models install" not in without and "optional: ncm serve --install" in without
 
 
 def test_status_says_that_proposals_wait(ncm, home):

@@ -47,7 +47,7 @@ def test_each_repository_gets_its_own_last_session_focus_and_page(hook, home, re
         "# Orchard\n\nPears are sorted by weight.\n"
     )
     talk(hook, f"{keystone}/src", "k1", "The ledger import fails", "I reproduce the ledger import first.")
-    talk(hook, orchard, "o1", "Rename the pear catalogue", "The pear catalogue is renamed.")
+    talk(hook, orchard, "o1", "We decided to rename the pear catalogue", "Noted.")
     started = hook("SessionStart", keystone, "k2", source="startup")
     assert "ledger import" in started and "pear" not in started.lower()
     started = hook("SessionStart", f"{orchard}/src", "o2", source="startup")
@@ -179,7 +179,7 @@ def test_a_server_tells_the_repositories_apart_too(home, repositories, monkeypat
 
         monkeypatch.delenv("NANOCLAW_HOME")
         for cwd, session, said in ((keystone, "k1", "ledger import"), (orchard, "o1", "pear catalogue")):
-            ask("UserPromptSubmit", cwd, session, prompt=f"Look at the {said}")
+            ask("UserPromptSubmit", cwd, session, prompt=f"We are still working on the {said}")
             ask("Stop", cwd, session, last_assistant_message=f"The {said} is done.")
             ask("SessionEnd", cwd, session)
         started = ask("SessionStart", keystone, "k2", source="startup")

@@ -37,6 +37,15 @@ def test_search_shows_path_lines_and_reason(ncm: Callable, home: Path):
     assert "(words)" in ran.out
 
 
+@pytest.mark.parametrize("query", [(), ("",), ("  ",)])
+def test_a_search_for_nothing_says_how_to_search(ncm: Callable, query: tuple[str, ...]):
+    ncm("init")
+    ran = ncm("search", *query)
+    assert ran.code == 2 and "say what to search for" in ran.err and 'search "when' in ran.err
+    assert ncm("search", *query, "--json").json["error"]["message"] == "say what to search for"
+    assert ncm("search", *query, "--type", "fact").code == 0
+
+
 def test_no_hits_is_no_failure_and_wrong_input_is(ncm: Callable, home: Path):
     ncm("init")
     ran = ncm("search", "xyzzy plugh", "--fast")

@@ -67,7 +67,7 @@ def test_a_signal_ends_it_cleanly_and_nothing_is_left(home):
         assert (home / "serve.lock").read_text() == ""
         with pytest.raises(httpx2.ConnectError):
             httpx2.get(served.url + "/healthz")
-    command = ["pgrep", "-f", f"--home {home} "]
+    command = ["pgrep", "-f", "--", f"--home {home} "]
     assert subprocess.run(command, capture_output=True, text=True).stdout == ""
 
 
@@ -173,7 +173,7 @@ def test_a_token_that_others_may_read_is_refused(home, ncm_process):
     assert "token" in refused.err
 
 
-def test_hooks_never_start_a_server(home, ncm_process):
+def test_hooks_start_no_server_where_no_client_was_installed(home, ncm_process):
     ncm_process("init")
     through_shim(home, "hook", "session-start", stdin="{}")
     assert not (home / "serve.lock").exists()
@@ -324,3 +324,42 @@ def test_a_bug_in_one_round_of_background_work_does_not_end_the_next(monkeypatch
     assert [rounds.get(timeout=30) for _ in range(2)] == [Scope(), Scope()]
     work.stop()
     work.join(30)
+
+
+MISTAKES = [
+    '{"memory": {"boot": "both"},}',
+    '{"memory": {"boots": "both"}}',
+    '{"memory": {"chunkSize": "big"}}',
+]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_settings_is_named_while_the_server_goes_on_with_the_valid_ones(tmp_path, mistake):
+    home = tmp_path / "home"
+    with serving(home, "--no-http", "--no-upkeep"):
+        through_shim(home, "graph", "add", "Keystone", "port", "3000", "--category", "project")
+        through_shim(home, "hook", "session-start", stdin='{"source": "startup", "session_id": "s0"}')
+        valid = (home / "nanoclaw.json").read_text()
+        (home / "nanoclaw.json").write_text(mistake)
+        for source in ("startup", "resume"):
+            started = {"source": source, "session_id": f"s-{source}"}
+            told = json.loads(through_shim(home, "hook", "session-start", stdin=json.dumps(started)))
+            assert told["systemMessage"].startswith(
+                "memory goes on with its settings from before this mistake: "
+            )
+            assert "nanoclaw.json" in told["systemMessage"] or "chunkSize" in told["systemMessage"]
+        asked = through_shim(home, "hook", "user-prompt-submit", stdin=prompt("What port does Keystone use?"))
+        assert "Keystone.port = 3000" in context(asked)
+        (home / "nanoclaw.json").write_text(valid)
+        repaired = '{"source": "startup", "session_id": "s2"}'
+        assert "systemMessage" not in through_shim(home, "hook", "session-start", stdin=repaired)
+
+
+def test_a_session_in_a_project_names_the_mistake_in_the_projects_settings(tmp_path, monkeypatch):
+    home, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir()
+    (project / "nanoclaw.json").write_text('{"memory": {"boots": "both"}}')
+    with serving(home, "--no-http", "--no-upkeep"):
+        monkeypatch.chdir(project)
+        told = through_shim(home, "hook", "session-start", stdin='{"source": "startup"}')
+        assert "memory does not work: " in json.loads(told)["systemMessage"]

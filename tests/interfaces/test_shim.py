@@ -127,6 +127,15 @@ def test_a_hook_sees_the_group_it_was_installed_for_and_no_other(served):
     assert "plum" not in through_shim(served, "hook", "user-prompt-submit", stdin=forged)
 
 
+@pytest.mark.parametrize("more", ["", ":", ":.", ":/nowhere:./"])
+def test_nothing_is_imported_from_the_directory_in_which_a_client_runs(stocked, tmp_path, more):
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('a module of the project was run')")
+    command = [*SHIM, "--home", str(stocked), "status"]
+    environment = {**os.environ, "PYTHONPATH": f"{os.environ.get('PYTHONPATH', '')}{more}"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_our_own_child_agents_are_not_answered(served):
     asked = prompt("What port does Keystone run on?")
     assert through_shim(served, "hook", "user-prompt-submit", stdin=asked, NANOCLAW_NO_HOOKS="1") == ""

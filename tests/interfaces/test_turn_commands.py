@@ -84,6 +84,27 @@ def test_lessons_can_be_taught_shown_judged_and_retired(ncm):
     assert ncm("lessons", "show", "99").code == 2
 
 
+def test_the_list_of_lessons_counts_what_is_only_noted(ncm):
+    ncm("init")
+    ncm("lessons", "add", "Ask before deleting a branch")
+    ncm(
+        "exchange",
+        "add",
+        "--user",
+        "Load the crates",
+        "--agent",
+        "The crates go to hall 4.",
+        "--session",
+        "s",
+    )
+    said = "No, that is wrong, the crates go to hall 7 just this once."
+    ncm("exchange", "add", "--user", said, "--agent", "Noted.", "--session", "s")
+    assert len(ncm("lessons", "list", "--json").json["lessons"]) == 2
+    listed = ncm("lessons", "list").out
+    assert "branch" in listed and "hall 7" not in listed and "1 more noted only" in listed
+    assert "hall 7" in ncm("lessons", "list", "--state", "candidate").out
+
+
 @pytest.mark.parametrize(
     "message", ["swap the disk now", "I am swapping the disk now", "swapped disks yesterday, again?"]
 )

@@ -73,7 +73,7 @@ def test_what_the_start_gave_stands_beside_the_older_value_that_it_overtakes(
     say("staging of magpie runs on port 4100")
     say("the readme needs a badge", session="later")
     say("where is the changelog", "In docs.", session="later")
-    say("staging moved to port 4200 because grafana took 4100")
+    say("we agreed, staging moved to port 4200 because grafana took 4100")
     memory = open_memory(session="new")
     assert lines(memory.session_start().text, "4200")
     told = memory.before_turn("which port does staging run on?").text

@@ -145,7 +145,10 @@ def test_a_fact_carries_its_day_and_what_was_stated_later_outside_the_graph(
 ) -> None:
     told(open_memory, clock, 30, lambda memory: memory.graph.upsert("Bluebottle", "port", "7070"))
     told(
-        open_memory, clock, 2, lambda memory: memory.after_turn("Bluebottle answers on 9191 by now", "Noted.")
+        open_memory,
+        clock,
+        2,
+        lambda memory: memory.after_turn("Bluebottle is on 9191 in the lab by now", "Noted."),
     )
     memory = open_memory()
     (hit,) = memory.graph.search("What port does Bluebottle use?").hits
@@ -159,7 +162,10 @@ def test_what_was_stated_in_private_marks_nothing_for_others(
 ) -> None:
     told(open_memory, clock, 30, lambda memory: memory.store("Bluebottle listens on port 7070.", "fact"))
     told(
-        open_memory, clock, 2, lambda memory: memory.after_turn("Bluebottle answers on 9191 by now", "Noted.")
+        open_memory,
+        clock,
+        2,
+        lambda memory: memory.after_turn("Bluebottle is on 9191 in the lab by now", "Noted."),
     )
     shared = open_memory(private=False, privacy__sharedFiles='["memory/domains/fact.md"]')
     (hit,) = shared.search("Bluebottle port", fast=True).hits
@@ -253,3 +259,60 @@ def test_a_fact_is_not_called_earlier_by_a_copy_of_the_line_that_states_it(
         later.store("Bo Lund has a new phone: 040 888 13", "fact")
         hits = later.graph.search("Bo Lund's phone").hits
         assert [hit.mark for hit in hits if hit.item.value == "040 777 12"] in ([], ["earlier"])
+
+
+def test_news_about_the_same_name_does_not_make_an_amount_of_it_outdated(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 20, lambda memory: memory.write("Lieferfrist bei Feldkamp: 9 Tage"))
+    told(open_memory, clock, 3, lambda memory: memory.write("Feldkamp has a new switchboard, 0421 5550172"))
+    memory = open_memory()
+    memory.upkeep.run("ingest")
+    (fact,) = memory.graph.search("Lieferfrist bei Feldkamp").hits
+    assert ("9 Tage" in fact.text, fact.mark) == (True, "")
+    line = next(
+        hit for hit in memory.search("Lieferfrist bei Feldkamp", fast=True).hits if "9 Tage" in hit.text
+    )
+    assert line.mark == ""
+
+
+def test_news_that_shares_only_a_name_with_a_fact_does_not_make_it_outdated(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(open_memory, clock, 20, lambda memory: memory.after_turn("my brother Ivar lives in Tromsø", "Ok."))
+    told(open_memory, clock, 3, lambda memory: memory.after_turn("Ivar visits us over Whitsun", "Ok."))
+    found = {hit.text: hit.mark for hit in open_memory().graph.search("Where does Ivar live?").hits}
+    assert found["Ivar → lives in → Tromsø"] == ""
+
+
+def test_an_amount_that_is_repeated_is_not_outdated(open_memory: Callable[..., Memory], clock: Any) -> None:
+    told(open_memory, clock, 20, lambda memory: memory.write("Courier receipts are kept for 60 days"))
+    told(
+        open_memory,
+        clock,
+        3,
+        lambda memory: memory.write("Courier receipts: retention is 60 days, checked with the auditor"),
+    )
+    hits = open_memory().search("How long are courier receipts kept?", fast=True).hits
+    assert [hit.mark for hit in hits if "60 days" in hit.text] == ["", ""]
+
+
+def test_of_a_value_that_was_changed_and_changed_back_only_the_last_statement_is_unmarked(
+    open_memory: Callable[..., Memory], clock: Any
+) -> None:
+    told(
+        open_memory, clock, 30, lambda memory: memory.write("The courier gateway allows 30 minutes of delay")
+    )
+    told(
+        open_memory, clock, 20, lambda memory: memory.write("The courier gateway allows 75 minutes of delay")
+    )
+    told(
+        open_memory,
+        clock,
+        3,
+        lambda memory: memory.write("The courier gateway allows 30 minutes of delay again, as before"),
+    )
+    hits = open_memory().search("Which delay does the courier gateway allow?", fast=True).hits
+    marks = {hit.text.removeprefix("- "): hit.mark for hit in hits}
+    assert marks.pop("The courier gateway allows 30 minutes of delay again, as before") == ""
+    assert set(marks.values()) == {"earlier"}

@@ -63,6 +63,15 @@ def test_recall_gives_what_search_gives(stored: Memory) -> None:
         assert hits and hits[0] == recalled[0]
 
 
+def test_what_was_only_pasted_comes_after_what_the_person_said(memory: Memory) -> None:
+    memory.after_turn("Priya is on call this week, Jonas takes over on Monday.", "Got it.")
+    pasted = "> 07:00 INFO rotation webhook: who is on call\n> 07:01 WARN call to the pager took 900 ms"
+    memory.after_turn(f"What does this log say?\n{pasted}", "The webhook was slow.")
+    found = memory.recall("who is on call").entries
+    assert "Priya" in found[0].content
+    assert any(one.untrusted for one in found)
+
+
 def test_recall_does_not_fill_its_budget_with_what_hardly_answers(memory: Memory) -> None:
     memory.store("The alarm threshold of the buoy at Hiddensee is 4.4 m.", "fact")
     for place in ("Rostock", "Stralsund", "Barth", "Zingst", "Prerow"):

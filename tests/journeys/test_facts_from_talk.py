@@ -124,6 +124,183 @@ def test_what_a_shared_chat_says_is_nobodys_fact(at: At):
     assert not any("boss" in one for one in answers(at(), "Who is my boss?"))
 
 
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        (
+            "our ledger database is on slate-db-4, port 6440",
+            "Where does the ledger database run?",
+            "slate-db-4",
+        ),
+        ("our ledger database is on slate-db-4, port 6440", "Which port has the ledger database?", "6440"),
+        ("the ledger db lives on slate-db-4 port 6440", "Where does the ledger db run?", "slate-db-4"),
+        ("the thumbnail worker is on Ruby 3.2 now", "What does the thumbnail worker run on?", "Ruby 3.2"),
+        ("Widerrufsfrist ist 21 Tage", "Wie lang ist die Widerrufsfrist?", "21 Tage"),
+        ("Das Mahnziel für Feldkamp beträgt 12 Tage", "Welches Mahnziel hat Feldkamp?", "12 Tage"),
+        ("Die Rüstzeit liegt bei 35 Minuten", "Wie lang ist die Rüstzeit?", "35 Minuten"),
+        ("Frau Olsson handles insurance", "Who handles insurance?", "Frau Olsson"),
+    ],
+)
+def test_a_plain_statement_about_a_thing_in_talk_is_a_fact(at: At, said: str, question: str, answer: str):
+    at().after_turn(said, "Noted.")
+    assert answer in answers(at(session="s2"), question)[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "question", "now", "gone"),
+    [
+        (
+            "the retry limit of the courier API is 30",
+            "we raised the courier API's retry limit from 30 to 75",
+            "What is the retry limit of the courier API?",
+            "75",
+            "30",
+        ),
+        (
+            "the retry limit of the courier API is 75",
+            "the retry limit of the courier API went back to 30",
+            "What is the retry limit of the courier API?",
+            "30",
+            "75",
+        ),
+        (
+            "the stocktaking is on 4 May",
+            "we moved the stocktaking from 4 May to 18 May",
+            "When is the stocktaking?",
+            "18 May",
+            "4 May",
+        ),
+        (
+            "Das Mahnziel für Feldkamp beträgt 12 Tage",
+            "Wir haben das Mahnziel für Feldkamp von 12 Tagen auf 20 Tage erhöht",
+            "Welches Mahnziel hat Feldkamp?",
+            "20 Tage",
+            "12 Tage",
+        ),
+        (
+            "the thumbnail worker runs on Ruby 3.2",
+            "upgraded the thumbnail worker to Ruby 3.4 today",
+            "What does the thumbnail worker run on?",
+            "Ruby 3.4",
+            "Ruby 3.2",
+        ),
+        (
+            "the ledger db runs on slate-db-4",
+            "the ledger db moved to slate-db-9",
+            "Where does the ledger db run?",
+            "slate-db-9",
+            "slate-db-4",
+        ),
+    ],
+)
+def test_a_reported_change_is_the_new_value_and_ends_the_old_one(
+    at: At, clock: FixedClock, before: str, change: str, question: str, now: str, gone: str
+):
+    at().after_turn(before, "Noted.")
+    clock.moment += timedelta(days=3)
+    at(session="s2").after_turn(change, "Noted.")
+    found = answers(at(session="s3"), question)
+    assert now in found[0]
+    assert not any(one.endswith(f" {gone}") for one in found)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "set the retry limit of the courier API to 75",
+        "Please raise the courier API's retry limit to 75",
+        "we will raise the courier API's retry limit to 75",
+        "Should we raise the courier API's retry limit to 75?",
+    ],
+)
+def test_a_change_that_is_asked_for_or_planned_is_no_fact(at: At, said: str):
+    at().after_turn(said, "Done.")
+    assert answers(at(session="s2"), "What is the retry limit of the courier API?") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "question", "still"),
+    [
+        (
+            "Das Mahnziel für Feldkamp beträgt 12 Tage",
+            "Wir haben das Mahnziel für Feldkamp nicht auf 20 Tage erhöht",
+            "Welches Mahnziel hat Feldkamp?",
+            "12 Tage",
+        ),
+        (
+            "Das Mahnziel für Feldkamp beträgt 12 Tage",
+            "Das Mahnziel für Feldkamp wurde fast auf 20 Tage erhöht",
+            "Welches Mahnziel hat Feldkamp?",
+            "12 Tage",
+        ),
+        (
+            "the retry limit of the courier API is 30",
+            "Nobody raised the courier API's retry limit to 75",
+            "What is the retry limit of the courier API?",
+            "30",
+        ),
+    ],
+)
+def test_a_change_that_is_denied_ends_nothing(
+    at: At, clock: FixedClock, before: str, said: str, question: str, still: str
+):
+    at().after_turn(before, "Noted.")
+    clock.moment += timedelta(days=3)
+    at(session="s2").after_turn(said, "Noted.")
+    (found,) = answers(at(session="s3"), question)
+    assert found.endswith(f" {still}")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "question", "both"),
+    [
+        (
+            "Ivar arbeitet bei Acme",
+            "Ivar arbeitet jetzt auch bei Globex",
+            "Wo arbeitet Ivar?",
+            ("Acme", "Globex"),
+        ),
+        (
+            "the ledger db runs on slate-db-4",
+            "the ledger db now also runs on slate-db-9",
+            "Where does the ledger db run?",
+            ("slate-db-4", "slate-db-9"),
+        ),
+        (
+            "Mara ist Lehrerin",
+            "Mara wohnt jetzt in Bergen und Oslo",
+            "Wo wohnt Mara?",
+            ("Bergen", "Oslo"),
+        ),
+    ],
+)
+def test_what_holds_now_beside_another_value_does_not_end_it(
+    at: At, clock: FixedClock, before: str, said: str, question: str, both: tuple[str, str]
+):
+    at().after_turn(before, "Noted.")
+    clock.moment += timedelta(days=3)
+    at(session="s2").after_turn(said, "Noted.")
+    found = "\n".join(answers(at(session="s3"), question))
+    assert all(one in found for one in both)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slate-db-4 ist von Falkenstein umgezogen",
+        "Die Lieferung ist von Feldkamp gekommen",
+        "Tomma ist mit dem Rad gefahren",
+        "Arvid ist bei Feldkamp geblieben",
+        "Der Frachter ist in Bremerhaven gelandet",
+        "slate-db-4 is moved from Falkenstein",
+    ],
+)
+def test_what_moved_or_happened_is_no_relation(memory: Memory, line: str):
+    memory.write(line)
+    memory.upkeep.run("ingest")
+    assert [row for row in memory.graph.export() if "relation" in row] == []
+
+
 def test_a_value_said_in_one_repository_retires_none_of_another(at: At):
     at("orchard", "o1").after_turn("The staging port is 7001.", "Noted.")
     at("keystone", "k1").after_turn("The staging port is 7002.", "Noted.")

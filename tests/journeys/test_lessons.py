@@ -10,7 +10,7 @@ from nanoclaw_memory.errors import NotFound
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.store.lessons import NO_CORRECTION
 
-RULE = "Invoices go out with the order number on top."
+RULE = "Letters to customers go out with the order number on top."
 
 
 @pytest.fixture
@@ -77,10 +77,38 @@ def test_what_holds_once_is_recorded_and_never_injected(corrected, scripted_judg
     assert growth(later.session_start()) == ""
 
 
-def test_a_lesson_is_general_only_when_it_applies_to_questions_about_anything(corrected, scripted_judge):
-    scripted_judge.reaches[RULE] = "general"
+@pytest.mark.parametrize(("share", "reach"), [(0.91, "general"), (0.89, "topic")])
+def test_a_lesson_is_general_only_where_the_judge_is_sure(
+    corrected, scripted_judge, share, reach, monkeypatch
+):
+    shares = {"general": share, "topic": 1 - share, "once": 0.0}
+    monkeypatch.setattr(scripted_judge, "reach", lambda *texts: shares)
     corrected.after_turn(RULE, "Understood.")
-    assert [one.reach for one in corrected.lessons.lessons()] == ["topic"]
+    assert [one.reach for one in corrected.lessons.lessons()] == [reach]
+
+
+def test_without_an_answer_before_it_a_rule_must_be_surer_to_be_general(memory, scripted_judge, monkeypatch):
+    shares = {"general": 0.9, "topic": 0.1, "once": 0.0}
+    monkeypatch.setattr(scripted_judge, "reach", lambda *texts: shares)
+    memory.after_turn("Never use gorm without asking me", "Ok.")
+    shares["general"] = 0.95
+    memory.after_turn("Always answer in full sentences", "Ok.")
+    assert [one.reach for one in memory.lessons.lessons()] == ["topic", "general"]
+
+
+def test_a_pattern_alone_is_a_lesson_only_when_it_is_said_again(corrected, monkeypatch):
+    monkeypatch.setattr(scorer, "probability", lambda head, text: 0.2)
+    corrected.after_turn("Don't use tabs", "Fine.")
+    assert [one.state for one in corrected.lessons.lessons()] == ["candidate"]
+    corrected.after_turn("Don't use tabs", "Sorry.")
+    assert [(one.state, one.seen) for one in corrected.lessons.lessons()] == [("active", 2)]
+
+
+@pytest.mark.parametrize("said", ["Don't use tabs for now", "Don't use tabs yet", "Don't use tabs today"])
+def test_what_is_said_of_this_moment_never_becomes_a_lesson_by_being_repeated(corrected, said):
+    corrected.after_turn(said, "Fine.")
+    corrected.after_turn(said, "Sorry.")
+    assert [(one.state, one.seen) for one in corrected.lessons.lessons()] == [("candidate", 2)]
 
 
 def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
@@ -91,9 +119,27 @@ def test_a_server_injects_a_lesson_where_the_judge_says_that_it_applies(
     later.group.resources.resident = True
     assert RULE not in blocks(later, "Bill the baker on Elm Street")
     scripted_judge.yes["applies"] = ["Bill the baker"]
-    assert RULE not in blocks(later, "Bill the baker on Elm Street")  # it needs nothing of memory
-    scripted_judge.yes["needs"] = ["Bill the baker"]
-    assert RULE in blocks(later, "Bill the baker on Elm Street")
+    assert RULE in blocks(later, "Bill the baker on Elm Street")  # needs nothing, and yet the lesson applies
+
+
+def test_a_message_that_needs_nothing_gets_only_a_lesson_of_which_the_judge_is_certain(
+    corrected, scripted_judge, open_memory, monkeypatch
+):
+    corrected.after_turn(RULE, "Understood.")
+
+    def told(session: str, message: str) -> str:
+        later = open_memory(session=session)
+        later.group.resources.resident = True
+        return blocks(later, message)
+
+    answers = {"needs": 0.9, "applies": 0.75}
+    monkeypatch.setattr(scripted_judge, "probability", lambda head, *texts: answers.get(head, 0.05))
+    assert RULE in told("one", "Bill the baker on Elm Street")
+    answers["needs"] = 0.01
+    assert RULE not in told("two", "Bill the tailor on Elm Street")
+    answers["applies"] = 0.95
+    assert RULE in told("three", "Bill the cobbler on Elm Street")
+    assert RULE not in told("four", "Thanks, go on")
 
 
 def test_the_judge_reads_the_nearest_lessons_and_none_where_nothing_is_asked_of_memory(
@@ -250,7 +296,7 @@ STANDING = (
 def test_a_standing_rule_is_learnt_at_once_and_kept_although_the_judge_finds_no_correction(
     memory, scripted_judge, rule
 ):
-    if "Polish" not in rule:
+    if "Polish" not in rule and "sqlc" not in rule:
         scripted_judge.reaches[rule] = "once"  # which a rule for the future cannot be
     spool(memory, "Hello", rule)
     memory.conversations.drain()
@@ -437,6 +483,44 @@ def test_a_suspicious_lesson_waits_for_review_even_in_private(memory, scripted_j
     (lesson,) = memory.lessons.lessons()
     assert lesson.state == "candidate"
     assert lesson.why.startswith("waits for review: ")
+
+
+def test_a_fact_and_an_exception_await_no_decision(corrected, scripted_judge):
+    fact = "The shop of Quist is at https://quist.example.org, not on the old page."
+    once = "Nimm diesmal https://quist.example.org als Absender."
+    scripted_judge.yes["correction"] = [fact, once]
+    scripted_judge.reaches[once] = "once"
+    corrected.after_turn(fact, "Noted.")
+    corrected.after_turn(once, "Gut.")
+    assert {one.state for one in corrected.lessons.lessons()} == {"candidate"}
+    assert [one.kind for one in corrected.upkeep.review()] == []
+    rule = "Always send the invoices of Quist to https://quist.example.org, not by mail."
+    corrected.after_turn(rule, "Noted.")
+    assert [one.diff for one in corrected.upkeep.review()] == [f"+ {rule}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("We use tabs in the parser.", "Tabs in the parser please!"),
+        ("Wir schreiben die Rechnungen mit Umlauten.", "Bitte schreib Rechnungen mit Umlauten!"),
+    ],
+)
+def test_a_rule_that_is_repeated_in_other_words_is_one_lesson(corrected, scripted_judge, first, again):
+    scripted_judge.yes["correction"] = [first, again]
+    corrected.after_turn(first, "Noted.")
+    corrected.after_turn(again, "Sorry.")
+    assert [(one.lesson.partition(" (about")[0], one.seen) for one in corrected.lessons.lessons()] == [
+        (first, 2)
+    ]
+
+
+def test_a_rule_that_turns_another_around_is_a_second_lesson(corrected, scripted_judge):
+    rules = ["Ask for the number before printing invoices.", "Ask for the number after printing invoices."]
+    scripted_judge.yes["correction"] = rules
+    for rule in rules:
+        corrected.after_turn(rule, "Noted.")
+    assert len(corrected.lessons.lessons()) == 2
 
 
 # ---- what it is credited with ----

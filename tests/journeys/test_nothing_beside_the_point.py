@@ -171,3 +171,58 @@ def test_a_reply_or_a_question_about_other_things_brings_nothing(say, open_memor
     say("The dog is called Fiete and is afraid of thunder.", "Poor Fiete.")
     say("My studio opens at nine and the lamp is broken.", "Noted.")
     assert asked(open_memory, message) == ""
+
+
+CHAT = """Freja says do it at 40 requests per second for now, burst 60.
+Say which one you mean when there are two dashboards, the old one is gone.
+What does one say on a card for a colleague who leaves after five years?
+The fees are 3 to 4 percent since March.
+Mila's report on owls is due on March 20, five minutes, where was the book?"""
+
+
+@pytest.mark.parametrize(
+    "message", ["do it", "what?", "which one?", "and now?", "where was it?", "what is 3 * 4?", "was?"]
+)
+def test_a_message_that_names_nothing_needs_the_conversation_alone(say, open_memory, message):
+    for told in CHAT.splitlines():
+        say(told)
+    assert asked(open_memory, message) == ""
+    assert "owls" in asked(open_memory, "when is Mila's report due?")
+
+
+TERN = """We're starting Tern, the invoicing service. Repo is acme/tern, default branch is trunk.
+Tern's staging listens on port 8431.
+Priya is on call this week, Jonas takes over on Monday.
+We deploy on Tuesdays and Thursdays, never on Fridays.
+The database is Postgres 16 on db-2, user tern_app.
+release 2.4 is moved to April 9.
+I prefer short answers without bullet points.
+Sort imports with isort's black profile, please, in all my Python repos.
+Connection pool is 20 per worker because the managed Postgres allows 100 connections.
+Our version file is src/tern/_version.py; bump it with make bump.
+Marta from finance wants the VAT report as CSV.
+The queue is Redis 7, not RabbitMQ.
+Customers in Austria get 14 days to pay, all others 30."""
+
+
+def test_who_asks_again_for_what_the_session_has_gets_nothing_else_in_its_place(say, open_memory):
+    for told in TERN.splitlines():
+        say(told)
+    again = "is release 2.4 moved to Monday, after Priya?"
+    anew = open_memory(session="new").before_turn(again).text
+    assert "moved to April 9" in anew
+    assert len(anew.splitlines()) > 4  # and lines that help less
+    memory = open_memory(session="today")
+    assert "moved to April 9" in memory.before_turn("when is release 2.4?").text
+    assert memory.before_turn(again).text == ""
+    assert "Tuesdays and Thursdays" in memory.before_turn("when do we deploy?").text
+
+
+def test_what_a_statement_of_the_same_session_supersedes_is_not_brought_back(say, open_memory, clock):
+    for told in TERN.splitlines():
+        say(told)
+    clock.moment += timedelta(days=1)
+    assert "Priya is on call" in open_memory(session="today").before_turn("who is on call?").text
+    memory = open_memory(session="after the news")
+    memory.after_turn("Heads-up: Dana is on call from today on, not Priya.", "Noted, Dana.")
+    assert "Priya" not in memory.before_turn("who is on call?").text

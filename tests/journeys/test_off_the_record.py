@@ -52,6 +52,10 @@ SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't
         "Das bitte vertraulich behandeln: Papa verkauft das Haus.",
         "Vergiss bitte gleich wieder, was ich dir jetzt erzähle: Otto ist krank.",
         "Frage, und vergiss das bitte danach: ist ein Burnout versichert?",
+        "Unter uns, das bleibt nicht im Gedächtnis: wir verkaufen das Haus",
+        "Behalt das bitte nicht: ich nehme seit März Antidepressiva",
+        "Forget I said this afterwards: dad's in rehab",
+        "incognito please: I'm planning to propose on the 12th",
     ],
 )
 def test_a_person_who_does_not_want_the_talk_itself_kept_is_understood(message: str):

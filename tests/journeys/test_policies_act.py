@@ -133,7 +133,7 @@ def test_policies_are_met_by_meaning_however_many_were_asked_before(gated: Memor
 
 
 def test_a_message_is_reminded_only_where_the_risk_is_plainer_than_where_one_asks(gated: Memory):
-    policies, unsure, sure = gated.workspace.policies(), Near(0.05), Near(0.2)
+    policies, unsure, sure = gated.workspace.policies(), Near(0.07), Near(0.15)
     said: Any = ("release version four to everybody", unsure, unsure)
     assert (
         policy_matching.triggered(policies, *said)

@@ -200,3 +200,63 @@ def test_a_principle_that_was_written_meanwhile_counts(memory: Memory, home: Pat
     soul.write_text("# Soul\n\n## Core Principles\n- directness: x\n")
     memory.after_turn("No, that is wrong!!", "Great question! Perhaps it might work.")
     assert "directness (slipped" in told(memory, "No, you contradict yourself again!! Damn it.")
+
+
+@pytest.mark.parametrize(
+    ("said", "answers"),
+    [
+        (
+            ["port is 3307 now", "And which port is it?"],
+            ["Noted: the ledger service now listens on port 3307."] * 2,
+        ),
+        (
+            ["The review of the ledger is at 15:00 now", "Remind me"],
+            ["Moved to 15:00.", "The review of the ledger is at 15:00."],
+        ),
+    ],
+)
+def test_what_the_person_has_just_changed_contradicts_no_record(
+    memory: Memory, said: list[str], answers: list[str]
+):
+    memory.write("The ledger service listens on port 3306", "fact", 0.9)
+    memory.write("The review of the ledger is at 14:00", "fact", 0.9)
+    for message, answer in zip(said, answers, strict=True):
+        memory.after_turn(message, answer)
+        assert "Contradicts" not in told(memory)
+
+
+def test_a_weekday_that_is_today_may_mean_today(memory: Memory, clock: FixedClock):
+    assert clock.now().strftime("%A") == "Monday"
+    memory.write("We decided on RabbitMQ for the queue", "decision", 0.9)
+    memory.after_turn("What about the queue?", "We decided on RabbitMQ for the queue on Monday.")
+    assert "Date contradicts" not in told(memory)
+    memory.after_turn("What about the queue?", "We decided on RabbitMQ for the queue last Monday.")
+    assert "Date contradicts" in told(memory)
+
+
+SERVICES = "Orion Kafka Grafana Loki Vault Nomad Redis Traefik Consul Minio Argo Flux".split()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Don't use {0} for {1} Gate, use {2} Cloud",
+        "the {0} timeout of {1} Gate is {3} s, not 20",
+        "nimm {2} statt {0} in der {1}-Ablage",
+    ],
+)
+def test_an_hour_of_ordinary_changes_is_no_unrest(memory: Memory, home: Path, clock: FixedClock, said: str):
+    (home / "workspace/SOUL.md").write_text("# Soul\n\n## Core Principles\n- reliability: x\n- consent: y\n")
+    for number, names in enumerate(zip(SERVICES, SERVICES[1:], SERVICES[2:], strict=False)):
+        message = said.format(*names, 30 + number)
+        assert "STABILITY" not in told(memory, message)
+        memory.after_turn(message, "Done.")
+        clock.moment += timedelta(minutes=7)
+
+
+def test_a_change_that_is_asked_for_is_no_slip_from_a_principle(memory: Memory, home: Path):
+    (home / "workspace/SOUL.md").write_text("# Soul\n\n## Core Principles\n- consent: x\n")
+    memory.after_turn("Don't push the branch before Friday", "I won't.")
+    assert "slipped" not in told(memory, "You contradict yourself!! Damn it.")
+    memory.after_turn("No, that's wrong, ask before you push!!", "Sorry.")
+    assert "consent (slipped: the user corrected you)" in told(memory, "You contradict yourself!! Damn it.")

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from dying_forget import traces
 from word_hash import WordHashEmbedder
 
 from nanoclaw_memory.clock import FixedClock
@@ -180,6 +181,20 @@ def test_credentials_are_masked_before_an_exchange_is_kept(memory: Memory):
     done = memory.after_turn("my key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH", "noted")
     assert done.redacted == 1
     assert "sk-ant" not in memory.conversations.session("s1")[0].user_message
+
+
+def test_a_credential_in_a_prompt_is_kept_nowhere(
+    home: Path, memory: Memory, open_memory: Callable[..., Memory]
+):
+    memory.after_turn("please add a date picker", "I ran npm install date-picker.")
+    memory.after_turn("never run npm install, only use pnpm", "Understood.")
+    memory.workspace.add_policy("releases", "publishing a package", "ask Mara first")
+    prompt = "run npm install and publish the package with the registry password Gable-lantern-58"
+    later = open_memory(session="later")
+    assert "only use pnpm" in " ".join(body(later.before_turn(prompt), "GROWTH VECTORS"))
+    later.after_turn(prompt, "Done with pnpm.")
+    assert later.lessons.detail(1).outcomes[0].query.startswith("run npm install and publish")
+    assert traces(home, ("gable-lantern", "lantern-58")) == []
 
 
 def test_an_exchange_reported_twice_is_kept_once(memory: Memory):
@@ -374,6 +389,22 @@ def test_anchors_hold_for_two_hours(memory: Memory, open_memory: Callable[..., M
     again = body(open_memory(session="last").before_turn(f"{asked} Please."), "CONTINUITY CONTEXT")
     assert again
     assert not any(line.startswith("Hold on to:") for line in again)
+
+
+def test_a_session_starts_without_thanks_remarks_and_questions_about_anything(
+    memory: Memory, open_memory: Callable[..., Memory], clock: FixedClock
+):
+    for said, answered in (
+        ("The Zephyr launch is planned for October 9", "That is a good plan."),
+        ("ok, go on", "I removed the banner."),
+        ("explain the difference between ETag and Last-Modified", "One is opaque, the other is a date."),
+        ("thanks, that helped", "Gladly."),
+    ):
+        memory.after_turn(said, answered)
+        clock.moment += timedelta(minutes=2)
+    assert body(open_memory(session="next").session_start(), "CONTINUITY CONTEXT") == [
+        f'User mentioned: "The Zephyr launch is planned for October 9" ({clock.moment:%Y-%m-%d})'
+    ]
 
 
 def test_session_start_tells_how_the_last_session_ended(memory: Memory, open_memory: Callable[..., Memory]):

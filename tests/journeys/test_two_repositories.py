@@ -36,7 +36,7 @@ def test_a_session_starts_with_the_last_one_in_its_own_project(at: At):
     at("keystone", "k1").after_turn(
         "The ledger import fails on negative amounts", "I will reproduce the ledger import first."
     )
-    at("orchard", "o1").after_turn("Rename the pear catalogue", "The pear catalogue is renamed.")
+    at("orchard", "o1").after_turn("We still have to rename the pear catalogue", "I can do it.")
     keystone = at("keystone", "k2").session_start().text
     assert "ledger import" in keystone and "pear" not in keystone
     orchard = at("orchard", "o2").session_start().text
@@ -49,9 +49,9 @@ def test_a_session_starts_with_the_last_one_in_its_own_project(at: At):
 def test_topics_and_anchors_are_those_of_the_project(at: At):
     for number in range(3):
         at("orchard", "o1").after_turn(
-            f"I live in Bergen, pear catalogue again {number}", "The pear catalogue."
+            f"I live in Bergen and I am sorting the pear catalogue, part {number}", "The pear catalogue."
         )
-        at("keystone", "k1").after_turn(f"ledger import {number}", "The ledger import.")
+        at("keystone", "k1").after_turn(f"I am testing the ledger import, part {number}", "Ok.")
     started = at("keystone", "k2").session_start().text
     assert "Bergen" not in started and "pear" not in started
     assert "Bergen" in at("orchard", "o2").session_start().text
@@ -170,3 +170,115 @@ def test_sessions_and_projects_are_listed(at: At):
 def test_a_scope_with_a_bad_project_is_refused(home: Path, project: str):
     with pytest.raises(InvalidValue, match="slug"):
         Memory.open(home, Scope(project=project))
+
+
+def lessons_shown(memory: Memory, message: str) -> str:
+    blocks = [*memory.session_start().blocks, *memory.before_turn(message).blocks]
+    return "\n".join(block.text for block in blocks if block.label == "GROWTH VECTORS")
+
+
+def taught(memory: Memory, words: str) -> None:
+    memory.after_turn("Write the parser for the ledger", "The parser for the ledger is written.")
+    memory.after_turn(words, "Understood.")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "No, that's wrong, in here we never use spaces in the parser.",
+        "Don't use spaces in the parser in this repo.",
+        "In keystone, never use spaces in the parser.",
+        "Nimm hier im Parser Tabs statt Leerzeichen.",
+        "Hier bitte nie Leerzeichen im Parser benutzen.",
+    ],
+)
+def test_a_lesson_that_is_said_to_be_of_this_place_is_silent_in_other_projects(at: At, words: str):
+    taught(at("keystone", "k1"), words)
+    (lesson,) = at("keystone").lessons.lessons()
+    assert (lesson.project, lesson.only_there, lesson.state) == ("keystone", True, "active")
+    german = "Leerzeichen" in words
+    asked, there = (
+        "Rewrite our parser, it still has spaces",
+        "Rewrite our parser in keystone, it still has spaces",
+    )
+    if german:
+        asked = "Schreib unseren Parser um, er hat noch Leerzeichen"
+        there = "Schreib unseren Parser in keystone um, er hat noch Leerzeichen"
+    assert lesson.lesson in lessons_shown(at("keystone", "k2"), asked)
+    assert lessons_shown(at("orchard", "o1"), asked) == ""
+    assert lessons_shown(at("", "n1"), asked) == ""
+    assert lesson.lesson in lessons_shown(at("orchard", "o2"), there)
+    assert lesson.lesson in lessons_shown(at("orchard", "o3", projects__enabled="false"), asked)
+
+
+@pytest.mark.parametrize(
+    "words", ["In tests, never use spaces in the parser.", "Never use spaces for tests here."]
+)
+def test_an_ordinary_word_that_is_also_another_projects_name_binds_no_lesson_to_it(at: At, words: str):
+    at("tests", "t1").after_turn("What is the budget?", "40,000 euros.")
+    taught(at("keystone", "k1"), words)
+    (lesson,) = at("keystone").lessons.lessons()
+    assert lesson.project == "keystone"
+    taught(at("keystone", "k2"), "In the tests repo, don't use tabs in the ledger.")
+    assert [one.project for one in at("keystone").lessons.lessons()] == ["keystone", "tests"]
+
+
+def test_a_lesson_about_one_topic_is_labelled_in_other_projects(at: At):
+    taught(at("keystone", "k1"), "Don't use tabs in the parser, use spaces.")
+    asked = "Replace the tabs in the parser"
+    assert "project" not in lessons_shown(at("keystone", "k2"), asked)
+    assert "learnt in project keystone)" in lessons_shown(at("orchard", "o1"), asked)
+
+
+def test_a_lesson_about_answers_in_general_is_of_no_project(at: At, scripted_judge):
+    words = "Never use emojis in your answers."
+    scripted_judge.reaches[words] = "general"
+    taught(at("keystone", "k1"), words)
+    (lesson,) = at("orchard").lessons.lessons()
+    assert (lesson.general, lesson.project) == (True, "")
+    shown = lessons_shown(at("orchard", "o1"), "And the cellar?")
+    assert lesson.lesson in shown and "keystone" not in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Don't use tabs in the parser, in every project.",
+        "Don't use tabs in the parser, across all my repositories.",
+        "Benutze im Parser keine Tabs, egal in welchem Projekt.",
+        "Benutze keine Tabs im Parser, überall.",
+    ],
+)
+def test_a_lesson_that_says_that_it_holds_everywhere_is_of_no_project(at: At, words: str):
+    taught(at("keystone", "k1"), words)
+    (lesson,) = at("keystone").lessons.lessons()
+    assert (lesson.reach, lesson.project, lesson.only_there) == ("topic", "", False)
+
+
+def test_everywhere_within_a_named_project_is_there(at: At):
+    taught(at("keystone", "k1"), "Don't use tabs in the parser, everywhere in this repo.")
+    (lesson,) = at("keystone").lessons.lessons()
+    assert (lesson.project, lesson.only_there) == ("keystone", True)
+
+
+def test_a_lesson_repeated_in_another_project_is_of_none(at: At):
+    words = "Don't use tabs in the parser, use spaces."
+    taught(at("keystone", "k1"), words)
+    taught(at("orchard", "o1"), words)
+    (lesson,) = at("keystone").lessons.lessons()
+    assert (lesson.project, lesson.seen) == ("", 2)
+
+
+def test_the_same_lesson_said_to_be_of_two_places_is_two_lessons(at: At):
+    words = "Don't use tabs in the parser in this repo."
+    taught(at("keystone", "k1"), words)
+    taught(at("orchard", "o1"), words)
+    assert [one.project for one in at("harbor").lessons.lessons()] == ["keystone", "orchard"]
+
+
+def test_what_was_wrong_in_one_answer_is_not_of_a_place(at: At):
+    taught(
+        at("keystone", "k1"), "No, you used the wrong parser here. Use the strict parser, not the lax one."
+    )
+    (lesson,) = at("keystone").lessons.lessons()
+    assert not lesson.only_there

@@ -466,6 +466,8 @@ def test_a_home_that_kept_both_together_is_parted_when_it_is_opened(home: Path, 
         facts.query(f"CREATE INDEX {table}_current ON {table}(id)")
         facts.query(f"CREATE TRIGGER {table}_outbox_au AFTER UPDATE ON {table} BEGIN SELECT 1; END")
     facts.query("ALTER TABLE aliases DROP COLUMN origin")
+    for column in ("project", "only_there"):
+        facts.query(f"ALTER TABLE growth_vectors DROP COLUMN {column}")
     facts.query("DROP TABLE verdicts")
     for column in ("origin", "foreign_lines"):
         continuity.query(f"ALTER TABLE exchanges DROP COLUMN {column}")

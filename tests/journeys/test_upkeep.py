@@ -539,3 +539,38 @@ def test_a_bug_in_one_job_does_not_stop_the_others(upkept):
 def test_a_question_may_name_the_first_and_the_last_day_of_the_calendar(upkept, day):
     assert upkept.search(f"what happened on {day}", fast=True).hits == ()
     assert "failed" not in str(upkept.before_turn(f"The account is valid until {day}, who owns it?").skipped)
+
+
+def test_what_lasts_is_proposed_before_what_is_due_on_a_day(upkept: Memory, home: Path):
+    put_log(
+        home,
+        "2026-04-28",
+        "- [note|i=0.95] Call the insurance about the shed roof",
+        "- [decision|i=0.95] We meet Ravi in the harbour office on Monday",
+        "- [note|i=0.9] The harbour office has a new coffee machine",
+        "- [decision|i=0.8] Every service writes its log as JSON",
+        "- [value|i=0.8] Honesty comes before speed in reviews",
+    )
+    proposed = upkept.upkeep.run("promote", dry_run=True)[0].notes
+    assert [note.partition(": ")[2].partition(" (")[0] for note in proposed] == [
+        "Every service writes its log as JSON",
+        "Honesty comes before speed in reviews",
+        "The harbour office has a new coffee machine",
+        "Call the insurance about the shed roof",
+        "We meet Ravi in the harbour office on Monday",
+    ]
+
+
+def test_without_a_server_proposals_are_made_once_a_day(upkept: Memory, now: FixedClock):
+    assert upkept.upkeep.unproposed() == []  # nothing was said yet
+    upkept.after_turn("We decided to drop Kafka for good in the planner", "Understood.")
+    assert upkept.upkeep.unproposed() == ["promote", "metabolize"]
+    for job in upkept.upkeep.unproposed():
+        upkept.upkeep.run(job)
+    assert upkept.upkeep.unproposed() == []
+    now.moment += timedelta(days=8)
+    assert upkept.upkeep.unproposed() == ["promote", "metabolize"]
+    upkept.upkeep.run("promote")
+    assert [one.payload["text"] for one in upkept.upkeep.review()] == [
+        "We decided to drop Kafka for good in the planner (2026-05-01)"
+    ]

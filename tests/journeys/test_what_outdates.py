@@ -202,7 +202,7 @@ def test_a_fact_read_from_talk_is_overtaken_by_the_newest_statement_of_a_chain(
     memory = open_memory()
     memory.upkeep.run("ingest")
     for hit in memory.graph.search("alarm threshold of Tidewatch").hits:
-        if "4.2" in hit.value or "4.6" in hit.value:
+        if "4.2" in hit.item.value or "4.6" in hit.item.value:
             assert hit.newer is not None and "4.4 m" in hit.newer.text
 
 

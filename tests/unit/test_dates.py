@@ -61,6 +61,14 @@ def test_days_are_read_from_a_question(question: str, first: str, last: str):
 
 
 @pytest.mark.parametrize(
+    "message",
+    ["bump the version to 2.3.2", "v1.10.3 is out", "upgrade to version 2.3.22", "set it to 1.2.3.4"],
+)
+def test_a_version_is_no_day(message: str):
+    assert asked(message, SUNDAY) is None
+
+
+@pytest.mark.parametrize(
     ("question", "day", "hours"),
     [
         ("what did we discuss this morning", "2026-11-15", (4, 12)),

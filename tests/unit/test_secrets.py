@@ -626,6 +626,15 @@ def test_a_password_that_stands_like_a_package_is_still_masked():
         "the password vault is vault-kx-7.fra",
         "the credentials bucket is s3-creds-eu-2",
         "the key server moved, it's kms-eu-west-3b now",
+        "Connection note: lumen-db-01:3307 is the replica, lumen-db-02:3307 the primary.",
+        "put the bucket lumen-assets-eu1 into .env",
+        "In .env we have DB_HOST=lumen-db-01:3307 and the password comes from 1Password",
+        ".env.local overrides S3_BUCKET=lumen-assets-eu1 and S3_REGION=eu-central-1",
+        "the credentials for lumen-db-01:3307 live in Vault",
+        "The API token for lumen-assets-eu1 is in .env",
+        "the passwords for pg-a1:5432 and kafka-a1:9092 differ",
+        "token service on tok-eu2:7443 is slow",
+        "Passwort von nas-03:5001 steht im Schlüsselkasten",
     ],
 )
 def test_the_name_of_a_machine_is_no_credential(line):
@@ -645,6 +654,35 @@ def test_the_name_of_a_piece_of_a_program_is_no_credential(line):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "I added migration 0013_customer_dunning_level.",
+        "We need a down step for 0013_customer_dunning_level!",
+        "I fixed the password reset mail. Then I added migration 0021_rename_booking_slot.",
+        "The job 0013-customer-dunning-level is done.",
+        "Use backup_2026_02_28_full for the restore.",
+        "We still use lib_openssl_1_1_1k.",
+        "The config key dunning_level_3_grace_days is 14.",
+    ],
+)
+def test_the_name_of_a_migration_a_file_or_a_branch_is_no_credential(line):
+    assert mask(line) == (line, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "the password for the archive is {}",
+        "new login for the wiki, it's {} now",
+        "The front door code changed: {}",
+        "root login:\n{}",
+    ],
+)
+def test_words_and_numbers_that_are_joined_are_masked_where_the_text_speaks_of_a_way_in(line):
+    assert "2041_otter_lamp" not in mask(line.format("2041_otter_lamp"))[0]
+
+
+@pytest.mark.parametrize(
     "line", ["the password manager password is vault-kx-7", "front door changed, it's otter_lamp_7 now"]
 )
 def test_the_form_of_a_name_hides_no_credential_that_the_text_names(line):
@@ -660,6 +698,19 @@ def test_the_form_of_a_name_hides_no_credential_that_the_text_names(line):
     ],
 )
 def test_what_could_name_a_machine_is_masked_where_the_text_speaks_of_a_way_in(line):
+    assert "otter-lamp-7" not in mask(line.format("otter-lamp-7"))[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password for lumen-db-01:3307 is {}",
+        ".env: DB_PASSWORD={}",
+        "login on vpn-gw1:1194: report / {}7!",
+        "WIFI_KEY={}",
+    ],
+)
+def test_a_credential_beside_the_name_of_a_machine_is_masked(line):
     assert "otter-lamp-7" not in mask(line.format("otter-lamp-7"))[0]
 
 

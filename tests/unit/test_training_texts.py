@@ -15,11 +15,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TRAINING = ROOT / "training"
 README = (TRAINING / "README.md").read_text(encoding="utf-8")
-FOLDERS = [f"author_{letter}" for letter in "abcdefghijlnpqrstuvw"] + ["earlier_authors", "plain"]
-FIELDS = dict(re.findall(r"^\| `(\w+\.jsonl)` \| (`\w+`.*) \|$", README, re.MULTILINE))
-COUNTS = {
-    name: [int(cell.strip() or 0) for cell in cells.removesuffix("|").split("|")]
-    for name, cells in re.findall(r"^\| `(\w+\.jsonl)` \|((?: \d* ?\|)+)$", README, re.MULTILINE)
+# Of each file of texts: how many there are, of how many folders, and their fields.
+TABLE = {
+    name: (int(texts.replace(",", "")), int(folders), fields)
+    for name, texts, folders, fields in re.findall(
+        r"^\| `(\w+\.jsonl)` \| ([\d,]+) \| (\d+) \| (`\w+`.*) \|$", README, re.MULTILINE
+    )
 }
 
 
@@ -30,21 +31,16 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("name", sorted({path.name for path in TRAINING.glob("texts/*/*.jsonl")}))
 def test_the_readme_counts_the_texts_and_names_their_fields(name):
-    by_author = [rows(TRAINING / "texts" / folder / name) for folder in FOLDERS]
-    counts = [len(one) for one in by_author]
-    assert COUNTS[name] == [*counts, sum(counts)]
-    named = re.findall(r"`(\w+)`", FIELDS[name])[: 1 if name == "foreign.jsonl" else None]
-    assert [line for one in by_author for line in one if set(named) - line.keys()] == []
+    by_folder = [rows(path) for path in TRAINING.glob(f"texts/*/{name}")]
+    texts, folders, fields = TABLE[name]
+    assert (texts, folders) == (sum(map(len, by_folder)), len(by_folder))
+    named = re.findall(r"`(\w+)`", fields)[: 1 if name == "foreign.jsonl" else None]
+    assert [line for one in by_folder for line in one if set(named) - line.keys()] == []
 
 
-def test_every_author_and_every_file_of_training_is_in_the_readme():
-    assert {path.name for path in (TRAINING / "texts").iterdir()} == {
-        *FOLDERS,
-        "constraints",
-        "readings.jsonl",
-        "rules.jsonl",
-        "work.txt",
-    }
+def test_every_file_of_training_is_in_the_readme():
+    texts = {path.name for path in (TRAINING / "texts").iterdir() if not path.name.startswith("author_")}
+    assert texts == {"constraints", "earlier_authors", "plain", "readings.jsonl", "rules.jsonl", "work.txt"}
     files = {path.name for path in TRAINING.iterdir() if not path.name.startswith(("_", "."))}
     assert {name for name in files - {"README.md"} if name not in README} == set()
 
@@ -57,10 +53,11 @@ def test_no_text_is_both_trained_on_and_measured_by():
         for key in ("user", "text", "a", "action")
         if line.get(key)
     }
-    fresh = ROOT / "bench" / "data" / "fresh"
-    measured = [line["user"] for path in fresh.glob("corrections*") for line in rows(path)]
-    measured += [line["text"] for path in fresh.glob("attacks*") for line in rows(path)]
-    measured += [line["a"] for line in rows(fresh / "duplicates.jsonl")]
+    data = ROOT / "bench" / "data"
+    fresh = data / "fresh"
+    measured = [line["user"] for path in data.glob("*/**/corrections*") for line in rows(path)]
+    measured += [line["text"] for path in data.glob("*/**/attacks*") for line in rows(path)]
+    measured += [line["a"] for path in data.glob("*/**/duplicates*") for line in rows(path)]
     for name in ("life_3.json", "talk.json", "policies.json"):
         told = json.loads((fresh / name).read_text(encoding="utf-8"))
         measured += [one["text"] for one in told.get("prompts", told.get("actions"))]

@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,11 +14,15 @@ import msgspec
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.phrases import FORGOTTEN
-from nanoclaw_memory.text import STOP_WORDS
+from nanoclaw_memory.text import STOP_WORDS, language
 
 WINDOW = 6
 MOST_SHOWN = 4
 MOST_READ = 1_500  # characters of a message that determine its topic
+_DETERMINERS = frozenset(
+    "a an the this that these those my your his her its our their me you him us them it ein eine einen einem einer der"
+    " die das den dem mein meine meinen unser unsere unseren dein deine mir mich dir dich ihn ihm uns euch".split()
+)
 _TOKEN = regex(r"[^\W_][\w'’-]*|[.!?;:,()\n\"“”`]", re.UNICODE)
 
 
@@ -58,7 +62,8 @@ def track(exchanges: Sequence[tuple[str, str]]) -> list[Topic]:
     Only the person introduces topics: a word that only the agent uses ("Noted.") is not one.
     """
     last = exchanges[-WINDOW:]
-    own = {label for said, _ in last for label in _labels(said)}
+    nouns = {word for said, _ in last for word in _nouns(said)}
+    own = {label for said, _ in last for label in _labels(said) if label.rpartition("-")[2] in nouns}
     window = [own.intersection(_labels(f"{said}\n{answered}")) for said, answered in last]
     counts = Counter(label for labels in window for label in labels)
     if not window:
@@ -102,6 +107,19 @@ def _labels(text: str) -> list[str]:
     return found
 
 
+def _nouns(text: str) -> Iterator[str]:
+    """Yield the content words that may name something, without verbs and, in German, what has no capital.
+
+    A word before an article or a pronoun is a verb ("the planner shows a berth"), unless it is a name.
+    """
+    german = language(text) == "german"
+    for run, following in _runs_with_next(text[:4_000]):
+        acts = following.casefold() in _DETERMINERS and run[-1].islower()
+        for word in run[:-1] if acts else run:
+            if not german or word[0].isupper() or not word.isalpha():
+                yield word.casefold()
+
+
 def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> float:
     weight = 0.0
     for word, plain in zip(run, folded, strict=True):
@@ -111,15 +129,20 @@ def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> 
 
 def _runs(text: str) -> list[list[str]]:
     """Return runs of adjacent content words."""
-    runs: list[list[str]] = []
+    return [run for run, _ in _runs_with_next(text)]
+
+
+def _runs_with_next(text: str) -> list[tuple[list[str], str]]:
+    """Return runs of adjacent content words, each with the word or sign behind it."""
+    runs: list[tuple[list[str], str]] = []
     run: list[str] = []
     for token in _TOKEN.findall(text.replace(FORGOTTEN, ",")):
         if word := _content_word(token):
             run.append(word)
         elif run:
-            runs.append(run)
+            runs.append((run, token))
             run = []
-    return [*runs, run] if run else runs
+    return [*runs, (run, "")] if run else runs
 
 
 @bounded(1024 * 1024)  # a conversation uses the same words again and again

@@ -31,6 +31,7 @@ from nanoclaw_memory.graph.values import (
     without_preposition,
 )
 from nanoclaw_memory.store.names import fold
+from nanoclaw_memory.text import CHANGE_WORDS
 
 YEARS_OLD = re.compile(r"^(?P<age>\d{1,3})(?: (?:years?|yrs?)(?: old)?| Jahre(?: alt)?)?$")
 _NAMING = frozenset({"name", "first name", "vorname"})
@@ -173,6 +174,8 @@ class CopulaReader(SubjectReader):
         if self.talk and entity == self.user and not self._is_lasting(rest):
             return
         if passive := wording.PASSIVE.fullmatch(rest) or wording.PASSIVE_GERMAN.fullmatch(rest):
+            if _reports_change(passive["verb"]):
+                return  # "moved from Oslo", "von Oslo umgezogen": an event, and what was before
             who, _ = phrase_at(passive["who"], 4)
             when = typed(passive["who"])
             if when and not when.rest:
@@ -278,6 +281,10 @@ class CopulaReader(SubjectReader):
         from_there = re.match(r"(?:from|aus|of|von) (?P<where>.+)$", after)
         ends = not after or after[0] == "(" or (from_there and is_name(from_there["where"]))
         return phrase if thing and is_name(phrase) and ends else ""
+
+
+def _reports_change(participle: str) -> bool:
+    return participle.casefold() in CHANGE_WORDS or wording.MOVED.match(participle) is not None
 
 
 def _is_full_name(text: str) -> bool:

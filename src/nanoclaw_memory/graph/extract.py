@@ -131,11 +131,12 @@ def extract(text: str, rules: FileRules) -> list[Triple]:
     for triple in _Page(rules).read(text):
         number = max(triple.line - 1, 0)
         tagged = _LABEL.match(_text_of(lines[number]))  # the tag says that it is a fact
-        least = 0 if triple.rule == "dotted" else SURE["page" if tagged else place]
+        least = 0 if triple.rule in ("dotted", "handover") else SURE["page" if tagged else place]
         lasting = tagged or not rules.log or _lasts(triple)
         if not (lasting and _is_sound(triple)):
             continue
-        if probability(triple, lines[number], _above(lines, number), place) >= least:
+        line = triple.stated or lines[number]
+        if probability(triple, line, _above(lines, number), place) >= least:
             found.setdefault(triple.mark, triple)
     return list(found.values())
 

@@ -58,7 +58,7 @@ UNTRUSTED = "some of it is untrusted: stated by a shared chat, an import, a tool
 TIERS = {"hot": (2.0000001, 1e300), "warm": (1.0, 2.0), "cool": (0.0, 0.9999999), "": (0.0, 1e300)}
 
 LaterStatements: TypeAlias = tuple[
-    Mapping[int, tuple[str, Newer]], Mapping[tuple[str, str], tuple[str, Newer]]
+    Mapping[int, tuple[str, Newer]], Mapping[tuple[str, str, str, str], tuple[str, Newer]]
 ]
 
 
@@ -73,7 +73,8 @@ class KnowledgeGraph:
         scope: Scope,
         intake: Intake,
         refresh: Callable[[], AbstractContextManager[str | None]] = nullcontext,
-        overtaken: Callable[[Sequence[int], Iterable[tuple[str, str]]], LaterStatements] | None = None,
+        overtaken: Callable[[Sequence[int], Iterable[tuple[str, str, str, str]]], LaterStatements]
+        | None = None,
         beside: Callable[[], KnowledgeGraph | None] | None = None,
         check_file: Callable[[Path], None] = lambda path: None,
     ) -> None:
@@ -536,7 +537,9 @@ class KnowledgeGraph:
         return list(table.meanings([name])[name].names)
 
 
-def _stated_in(hit: GraphHit) -> tuple[str, str]:
-    """Return the source of a hit, and its value."""
+def _stated_in(hit: GraphHit) -> tuple[str, str, str, str]:
+    """Return the source of a hit, its subject, its key and its value."""
     item = hit.item
-    return item.source, item.value
+    if isinstance(item, Relation):
+        return item.source, item.subject, item.predicate, item.value
+    return item.source, item.entity, item.key, item.value

@@ -12,19 +12,22 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import LONG_AGO, stamp, start_of, written_at
 from nanoclaw_memory.errors import FileProblem, Refused
 from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.known_values import new_values
 from nanoclaw_memory.graph.refresh import PAGES, is_page
+from nanoclaw_memory.graph.retirement import same_place
 from nanoclaw_memory.graph.statements import Statement
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import is_name
 from nanoclaw_memory.graph.writer import GraphWriter, NewFact, NewRelation, Origin
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import source_date, without_date
-from nanoclaw_memory.store.facts import FactTable
+from nanoclaw_memory.store.facts import FactTable, View
+from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.mentions import MentionRow, MentionTable
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Ingested, Scope, Upserted
+from nanoclaw_memory.types import Fact, Ingested, Scope, Upserted
 from nanoclaw_memory.workspace.files import read_text
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import ARCHIVE, Home, day_in_path, memory_files, visible
@@ -36,6 +39,8 @@ LASTING = frozenset(
 )
 
 
+MAX_TERMS = 12  # of a statement, by which facts are looked up that it may change
+MAX_NAMED = 20
 _OF_FOLDER = ("readme.md", "index.md")  # such a file is about what its folder is called
 
 
@@ -107,12 +112,27 @@ class Ingest:
         """Read what a person said or an agent stored; empty text retires what was read from it before."""
         text = self.writer.intake.without_forgotten(stated.text)
         rules = FileRules(user=self.settings.user.entity, log=stated.talk, talk=stated.talk)
-        found = extract(text, rules) if stated.triples is None else stated.triples
+        found = list(extract(text, rules) if stated.triples is None else stated.triples)
+        if stated.triples is None and text:
+            found += new_values(text, self._known_before(text, stated), found)
         triples = [
             replace(self._masked(triple), origin=stated.origin, project=stated.project) for triple in found
         ]
         with self.writer.db.transaction():
             return self._store_triples(stated.path, text, triples, stated.moment, {}, until=stated.until)
+
+    def _known_before(self, text: str, stated: Statement) -> list[Fact]:
+        """Return the facts of entities that a text may name, as they were when it was said."""
+        facts, now = self.writer.facts, stamp(self.writer.clock.now())
+        found = facts.match(terms_of(text)[:MAX_TERMS], View(now, project=stated.project), MAX_NAMED)
+        names = list(dict.fromkeys(name for row in found for name in row.names))
+        return [
+            row.item
+            for row in (facts.line(names) if names else ())
+            if row.item.valid_from < stated.moment
+            and (not row.item.valid_to or row.item.valid_to >= stated.moment)
+            and same_place(row.item.project, stated.project)
+        ]
 
     def note(self, path: str, text: str, triples: list[Triple], moment: str) -> Ingested:
         """Read a note with known triples; without any, what was read from it before is retired."""
@@ -259,7 +279,9 @@ class Ingest:
         done: Ingested,
         until: str = "",
     ) -> Ingested:
-        triple = replace(triple, subject=self._full_name(triple.subject))
+        triple = replace(
+            triple, subject=self._full_name(triple.subject), instead=self._full_name(triple.instead)
+        )
         try:
             if triple.kind == "alias":
                 self.writer.alias(triple.subject, triple.object, origin)
@@ -284,16 +306,16 @@ class Ingest:
 
     def _store(self, triple: Triple, origin: Origin, start: str) -> Upserted:
         if triple.kind == "relation":
-            return self.writer.relate(
-                NewRelation(
-                    subject=triple.subject,
-                    predicate=triple.predicate,
-                    object=triple.object,
-                    replace=triple.single,
-                    valid_from=start,
-                ),
-                origin,
+            relation = NewRelation(
+                subject=triple.subject,
+                predicate=triple.predicate,
+                object=triple.object,
+                replace=triple.single,
+                valid_from=start,
             )
+            if triple.instead:
+                return self.writer.hand_over(relation, triple.instead, origin)
+            return self.writer.relate(relation, origin)
         return self.writer.upsert(
             NewFact(
                 entity=triple.subject,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.graph.graph import KnowledgeGraph
     from nanoclaw_memory.workspace.paths import Home
 
-VERSION = 9  # of the extraction: a new one reads every file again
+VERSION = 11  # of the extraction: a new one reads every file again
 RECENT_DAYS = 7  # logs that are checked besides today's
 MOST_FILES = 20
 MOST_BYTES = 256_000

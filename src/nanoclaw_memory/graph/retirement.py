@@ -58,11 +58,17 @@ class Retirement:
         """Return the same for another speaker, in a project."""
         return Retirement(self.facts, self.relations, self.clock, sees_all, by, project)
 
-    def _end(self, item: Fact | Relation, moment: str, by: int | None) -> None:
+    def may_end(self, item: Fact | Relation) -> bool:
+        """Return whether another statement may end one of this speaker."""
+        return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
+
+    def _end(self, item: Fact | Relation, moment: str, by: int | None) -> bool:
         """Retire a statement, unless somebody more trusted made it, or it belongs to another project."""
-        if trust(item.origin) >= trust(self.by) and same_place(item.project, self.project):
-            table = self.facts if isinstance(item, Fact) else self.relations
-            table.retire(item.id, moment, by)
+        if trust(item.origin) < trust(self.by) or not same_place(item.project, self.project):
+            return False
+        table = self.facts if isinstance(item, Fact) else self.relations
+        table.retire(item.id, moment, by)
+        return True
 
     def end_synonyms(self, names: Sequence[str], slot: str, value: str, start: str, by: int | None) -> None:
         """Retire other values under the key's synonyms."""
@@ -100,6 +106,13 @@ class Retirement:
             if row.item.id != by and row.item.valid_from <= start and _contradicts(row.item.value, text):
                 self._end(row.item, start, by)
 
+    def end_duties(self, held: Iterable[FactRow | RelationRow], start: str, by: int) -> list[int]:
+        """Retire what a predecessor was responsible for; return the ids of the relations that ended."""
+        ended = [
+            row for row in held if self._end(row.item, start, None if isinstance(row.item, Fact) else by)
+        ]
+        return [row.item.id for row in ended if isinstance(row.item, Relation)]
+
     def end_rejected(self, names: Sequence[str], slot: str, value: str) -> None:
         """Retire the sentences that state a rejected value."""
         now = self._now()
@@ -116,12 +129,12 @@ class Retirement:
         ends: list[tuple[str, int | None]] = [
             (row.item.valid_from, row.item.id)
             for row in self._replaceable(names, slot, text)
-            if row.item.valid_from > start and self._may_end(row.item) and _contradicts(text, row.item.value)
+            if row.item.valid_from > start and self.may_end(row.item) and _contradicts(text, row.item.value)
         ]
         relations = self.relations.line(names, everything=self.sees_all)
         for row in self._replaced(names, slot, start):
             key, item, value = row.slot, row.item, row.item.value
-            if item.valid_to <= start or not self._may_end(item) or not _states(text, key, value):
+            if item.valid_to <= start or not self.may_end(item) or not _states(text, key, value):
                 continue
             current = [row.item.value for row in self.facts.at(names, [key], self._now())]
             current += [r.item.value for r in relations if r.slot == key and not r.item.valid_to]
@@ -133,10 +146,6 @@ class Retirement:
         """Return whether a sentence was stored for an entity and is no longer valid."""
         same = [row for row in self.facts.line(names) if digest(row.item.value) == digest(text)]
         return bool(same) and all(row.item.valid_to for row in same)
-
-    def _may_end(self, item: Fact | Relation) -> bool:
-        """Return whether a statement may end one of this speaker."""
-        return trust(item.origin) <= trust(self.by) and same_place(item.project, self.project)
 
     def _replaced(self, names: Sequence[str], slot: str, start: str) -> list[FactRow | RelationRow]:
         """Return values under other keys that another value replaced."""

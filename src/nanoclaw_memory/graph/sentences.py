@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
+from nanoclaw_memory import tokens
 from nanoclaw_memory.graph import wording
 from nanoclaw_memory.graph.appositions import appositions
+from nanoclaw_memory.graph.changed_values import as_current
 from nanoclaw_memory.graph.clauses import (
     PARENTHESES,
     clauses,
@@ -20,14 +23,19 @@ from nanoclaw_memory.graph.clauses import (
     with_apposition,
 )
 from nanoclaw_memory.graph.copula import CopulaReader, OpenClause
+from nanoclaw_memory.graph.handovers import handover
 from nanoclaw_memory.graph.keys import is_known_key, keyed_value, normal_key, singular
 from nanoclaw_memory.graph.subjects import Subject
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.graph.values import (
+    ENDS,
     TypedValue,
+    is_host,
     is_identifier,
+    is_machine,
     is_name,
     is_name_token,
+    is_version,
     name_at,
     phrase_at,
     typed,
@@ -68,14 +76,20 @@ _MY_NAME = re.compile(
     r"^(?:name['’]s|name is|i['’]m called|my name['’]s|ich heiße) (?P<rest>[A-ZÀ-Þ].*)$", re.I
 )
 _HAS = re.compile(
-    r"^(?:an?|one|two|three|four|twin|\d|ein\w*|zwei|drei|vier)? ?(?P<what>[\w-]+(?: [\w-]+)?)"
+    r"^(?:an?|one|two|three|four|twin|\d|ein\w*|zwei|drei|vier)? ?(?:new |neue[nrs]? )?(?P<what>[\w-]+(?: [\w-]+)?)"
     r"(?: (?:called|named|namens|genannt) |[,:] ?)(?P<name>.+)$"
 )
 _ADDRESS = re.compile(
     r"(?:der |dem |den |the )?(?P<where>(?:\d+\w? )?[A-ZÄÖÜ][\w.'’-]*"
     r"(?: [\w.'’-]+){0,3}?(?: \d+\w?)?(?:, \d{4,5} [\w -]+)?)$"
 )
-_OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split())
+_OF_PLAIN = frozenset("owns manages leads maintains uses teaches leitet betreut besitzt nutzt".split()) | {
+    "handles",
+    "takes care of",
+    "deals with",
+    "responsible for",
+    "zuständig für",
+}
 _WHEN = frozenset(
     "on at in with before after within every each since these most seit am um im mit bei jeden jede immer".split()
 )
@@ -136,7 +150,9 @@ class SentenceReader(CopulaReader):
         known = is_known_key(key.split(" ")[-1]) or is_known_key(who.split(" ")[-1])
         exact = typed(value)
         if triple.kind == "fact" and exact and exact.type in ("number", "measure"):
-            return known
+            return known or _is_specific(key if who == self.user else who, exact)
+        if triple.kind == "relation" and (is_host(value) or is_version(value)):
+            return True
         if triple.kind != "fact" or exact:
             return bool(person or exact)
         return person and (who != self.user or is_name(value) or known or key in ("is", "ist", "allergic to"))
@@ -144,6 +160,11 @@ class SentenceReader(CopulaReader):
     def _sentence(self, sentence: str) -> Iterator[Triple]:
         sentence = wording.expanded(wording.without_denial(sentence.strip().rstrip(".!")))
         sentence = PARENTHESES.sub(lambda m: "" if wording.DENIAL.search(m[1]) else m.group(), sentence)
+        if given := handover(sentence, self.verb):
+            self.last = given.subject
+            yield given
+            return
+        now = wording.NOW.search(sentence) and not wording.BESIDE.search(sentence)
         sentence = wording.ADVERBS.sub("", with_apposition(sentence))
         sentence = self._without_since(sentence)
         sentence = re.sub(
@@ -165,8 +186,9 @@ class SentenceReader(CopulaReader):
             return
         if match := _MY_NAME.match(sentence):
             sentence = f"My name is {match['rest']}"
-        together = ""
-        parts = list(clauses(sentence))
+        together, stated = "", set[tuple[str, str]]()
+        original = list(clauses(sentence))
+        parts = [(joiner, as_current(clause, self.verb)) for joiner, clause in original]
         if _is_joint_subject(parts):
             return
         for place, (joiner, clause) in enumerate(parts):
@@ -182,7 +204,11 @@ class SentenceReader(CopulaReader):
                 self.pending = None
                 self._turn_to(clause)
                 continue
+            reported = clause if clause != original[place][1] else ""
             triples = list(self._clause(clause.strip(), joiner))
+            if now or reported:
+                triples = [_since_now(triple, stated, reported) for triple in triples]
+            stated.update((triple.subject, triple.predicate) for triple in triples)
             yield from triples
             if together and joiner in ("and", "und") and triples and clause.startswith(triples[0].subject):
                 yield from (replace(t, subject=together) for t in triples if t.subject == triples[0].subject)
@@ -285,11 +311,16 @@ class SentenceReader(CopulaReader):
 
     def _state(self, subject: Subject, predicate: str, kind: str, rest: str) -> Iterator[Triple]:
         code = kind in ("names", "host") and " " not in subject.entity and is_identifier(rest.split(" ")[0])
-        typed_kind = kind in _TYPED_KINDS and not (kind == "copula" and subject.entity[:1].islower())
+        lasting = " " in subject.entity and _is_amount(rest)  # "session timeout is 20 minutes"
+        typed_kind = kind in _TYPED_KINDS and not (
+            kind == "copula" and subject.entity[:1].islower() and not lasting
+        )
         if subject.bare and not (typed_kind or code):
             return
-        if kind == "copula":
+        if kind == "copula" or (kind == "amount" and _is_amount(rest)):
             yield from self._copula(subject, predicate, rest)
+        elif kind == "amount":
+            return
         elif kind in ("alias", "named"):
             yield from self._naming(subject, kind, rest)
         elif kind in ("stands", "means"):
@@ -307,6 +338,8 @@ class SentenceReader(CopulaReader):
         elif kind == "contact":
             key = subject.key or predicate
             yield from self._typed(Subject(subject.entity), key, kind, rest)
+        elif kind == "machine":
+            yield from self._machine(Subject(self._entity(subject)), predicate, rest)
         elif kind in ("names", "host", "places", "list"):
             yield from self._objects(Subject(self._entity(subject)), predicate, kind, rest)
         else:
@@ -324,6 +357,12 @@ class SentenceReader(CopulaReader):
             return
         if typed(rest) and kind != "list":
             return
+        if (port := re.match(r"(?P<host>\S+),? [Pp]ort (?P<number>\d{2,5})$", rest)) and is_host(
+            port["host"]
+        ):
+            yield Triple("relation", subject.entity, predicate, port["host"])
+            yield self._fact(subject, "port", port["number"], "port")
+            return
         article = rest.split(" ")[0].casefold() in ("the", "der", "die", "das", "den", "dem")
         # German "an" is no article, and in "Rolf gehört das Haus" the owner comes first.
         whose = predicate == "gehört" and re.match(r"(?:das|die|ein)\b", rest)
@@ -334,6 +373,8 @@ class SentenceReader(CopulaReader):
         named = any(is_name_token(token) for token in what.split())
         if predicate in ("languages", "sprachen") and not named:
             return
+        if self.verb == "ist" and " " in what and re.search(r" [a-zäöüß]+$", what):
+            return  # "ist bei Lindner geblieben": German nouns are capitalised, so this is the rest of a verb
         plain = predicate in _OF_PLAIN and is_name(subject.entity) and rest == what and what.isalpha()
         if (
             not what
@@ -348,6 +389,8 @@ class SentenceReader(CopulaReader):
             self.last = subject.entity
             yield Triple("fact", subject.entity, predicate, what, several=True)
             return
+        if predicate == "runs" and is_version(what):
+            predicate = "runs on"
         self.pending = OpenClause(subject, predicate, "names", what, after)
         self.last = subject.entity
         yield Triple("relation", subject.entity, predicate, what)
@@ -357,6 +400,20 @@ class SentenceReader(CopulaReader):
         if self.since:
             yield Triple("fact", subject.entity, f"{predicate} since", self.since)
             self.since = ""
+
+    def _machine(self, subject: Subject, predicate: str, rest: str) -> Iterator[Triple]:
+        """Read "is on keg-node-4", "is on Node 22": a machine's name, or a product with its version."""
+        where = re.split(r", | (?:and|und) ", rest)[0]
+        host, _, port = where.partition(" ")
+        if is_name(subject.entity) and not is_host(subject.entity):
+            return  # somebody is on holiday, and on a machine for an hour
+        if is_machine(host) and (not port or re.match(r"[Pp]ort \d", port) or port.split(" ")[0] in ENDS):
+            yield Triple("relation", subject.entity, predicate, host)
+            self.pending = OpenClause(subject, predicate, "host", host)
+            if number := re.match(r"[Pp]ort (\d{2,5})\b", port):
+                yield self._fact(subject, "port", number[1], "port")
+        elif (version := re.match(r"\S+(?: \S+)? v?\d[\d.]*(?= |$)", where)) and is_version(version.group()):
+            yield Triple("relation", subject.entity, predicate, version.group())
 
     def _habit(self, subject: Subject, verb: str, rest: str) -> Iterator[Triple]:
         """Read what somebody does regularly: an amount, something named, or a short phrase."""
@@ -471,6 +528,23 @@ class SentenceReader(CopulaReader):
         german = "Geburtstag" in date or "wird" in who
         if subject and value and value.type == "date":
             yield Triple("fact", self._entity(subject), "geburtstag" if german else "birthday", value.text)
+
+
+def _since_now(triple: Triple, stated: AbstractSet[tuple[str, str]], reported: str) -> Triple:
+    """Return what holds since a change: a thing runs in one place, unless the sentence lists several."""
+    own = triple.kind == "relation" and (triple.subject, triple.predicate) not in stated
+    single = own and triple.predicate in wording.ONE_AT_A_TIME
+    return replace(triple, single=triple.single or single, stated=reported)
+
+
+def _is_specific(who: str, value: TypedValue) -> bool:
+    """Return whether an amount belongs to something that lasts: "session timeout", "Zahlungsfrist", not "lunch"."""
+    return " " in who or (value.type == "measure" and not tokens.is_one(f" {who.casefold()}"))
+
+
+def _is_amount(text: str) -> bool:
+    value = typed(text)
+    return value is not None and value.type in ("money", "measure", "number") and not value.is_cut_off
 
 
 def _is_joint_subject(parts: Sequence[tuple[str, str]]) -> bool:

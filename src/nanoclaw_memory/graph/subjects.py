@@ -28,6 +28,7 @@ AKA = re.compile(
     r"kurz|auch|short)[: ]+(?P<name>.+)$",
     re.I,
 )
+NEW = frozenset("new neu neue neuer neues neuen neuem".split())
 CLASSES = frozenset("project team service repo app server host projekt team dienst firma verein".split())
 
 
@@ -211,6 +212,11 @@ class SubjectReader:
         """Return what belongs to an owner: a key, or a person by their relation to the owner, with their name if it
         follows.
         """
+        if len(words) > 1 and words[0].casefold() in NEW:
+            words = words[1:]  # "our new landlord is Kim": the key is the old one
+        whole = re.match(r"(?P<key>[^'’]+?) (?:of|at|on) the (?P<owner>[^'’]+)$", " ".join(words))
+        if whole and owner in (self.user, self.owner) and not name and may_name(whole["owner"]):
+            return Subject(whole["owner"], whole["key"])  # "our upload cap at the print portal"
         links, part = [], []
         for place, word in enumerate(words):
             part.append(word)

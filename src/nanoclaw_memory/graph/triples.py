@@ -25,6 +25,8 @@ class Triple(msgspec.Struct, frozen=True):
     line: int = 0
     origin: str = "owner"
     project: str = ""
+    stated: str = ""  # what its line states, if that reports a change: "the limit is 40" for "put back to 40"
+    instead: str = ""  # who had the duty of a relation before: a name, or anybody (`handovers.ANYBODY`)
     rule: str = ""  # the name of the rule that read it
 
     @property

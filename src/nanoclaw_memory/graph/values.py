@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line
 
 _MONTH = (
@@ -16,7 +17,7 @@ _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun|diens|donners|frei|sams|sonn|mit
 _CLOCK = r"\d{1,2}[:.]\d{2}(?: ?(?:am|pm|uhr|utc))?|\d{1,2} ?(?:am|pm|uhr)\b"
 _UNIT = (
     r"(?:%|°c|[tgmk]b|[tgmk]ib|kwh|kw|w|v|mah|km/h|km|cm|mm|m²|qm|m|kg|g|mg|ml|l|qt|oz|lbs?|ft|ms|fps|px|"
-    r"seconds?|minutes?|min|hours?|hrs?|days?|weeks?|months?|years?|people|"
+    r"percent|prozent|seconds?|minutes?|min|hours?|hrs?|days?|weeks?|months?|years?|people|"
     r"sekunden?|minuten?|stunden?|tagen?|wochen?|monaten?|monate|jahren?|jahre|personen)"
 )
 _RATE = r"(?: (?:a|an|per|pro|im|die|je) \w+|/\w+)?"
@@ -24,13 +25,13 @@ _RATE = r"(?: (?:a|an|per|pro|im|die|je) \w+|/\w+)?"
 _TYPES = (
     (
         "url",
-        re.compile(r"(?:[a-z][a-z0-9+]{1,9}://|www\.|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}/)[^\s,;)>\]]+", re.I),
+        regex(r"(?:[a-z][a-z0-9+]{1,9}://|www\.|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}/)[^\s,;)>\]]+", re.I),
     ),
-    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
-    ("ip", re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2}|:\d{1,5})?(?![\w.])")),
+    ("email", regex(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("ip", regex(r"\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2}|:\d{1,5})?(?![\w.])")),
     (
         "date",
-        re.compile(
+        regex(
             r"\d{4}-\d{2}(?:-\d{2})?(?![\w-])|\d{1,2}\.\d{1,2}\.(?:\d{4}|\d{2})?(?![\d.])|\d{1,2}/\d{1,2}/\d{2,4}|"
             rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {_MONTH}(?:,? \d{{4}})?(?!\w)|"
             rf"{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?![\w:])|{_MONTH} \d{{4}}(?!\w)",
@@ -39,21 +40,21 @@ _TYPES = (
     ),
     (
         "money",
-        re.compile(
+        regex(
             rf"(?:[€$£]|(?:EUR|USD|CHF|GBP) )\d[\d.,]*\d?k?{_RATE}|"
             rf"\d[\d.,]*(?: ?[€$£]| ?(?:EUR|Euros?|USD|CHF|dollars?|pounds|francs|Franken)\b){_RATE}",
             re.I,
         ),
     ),
-    ("time", re.compile(rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?(?: ?(?:-|–|to|bis) ?))?(?:{_CLOCK})", re.I)),
-    ("measure", re.compile(rf"-?\d+(?:[.,]\d+)* ?{_UNIT}(?!\w)(?: (?:old|alt))?{_RATE}", re.I)),
-    ("phone", re.compile(r"\+?\(?\d[\d ()/–-]{4,20}\d(?![\w/.]\w|\w)")),
+    ("time", regex(rf"(?:\d{{1,2}}(?:[:.]\d{{2}})?(?: ?(?:-|–|to|bis) ?))?(?:{_CLOCK})", re.I)),
+    ("measure", regex(rf"-?\d+(?:[.,]\d+)* ?{_UNIT}(?!\w)(?: (?:old|alt))?{_RATE}", re.I)),
+    ("phone", regex(r"\+?\(?\d[\d ()/–-]{4,20}\d(?![\w/.]\w|\w)")),
     (
         "schedule",
-        re.compile(rf"(?:every|each|jeden?|immer|on|am)? ?(?:other )?(?:{_DAY}|day|tag)\b", re.I),
+        regex(rf"(?:every|each|jeden?|immer|on|am)? ?(?:other )?(?:{_DAY}|day|tag)\b", re.I),
     ),
-    ("channel", re.compile(r"[#@][\w-]+(?:\.[\w-]+)*")),
-    ("number", re.compile(r"-?\d+(?:[.,]\d+)*(?![\w.,:/-]*\w)")),
+    ("channel", regex(r"[#@][\w-]+(?:\.[\w-]+)*")),
+    ("number", regex(r"-?\d+(?:[.,]\d+)*(?![\w.,:/-]*\w)")),
 )
 _PARTICLES = frozenset("de da del della di du van von vom zu der den la le el al bin ibn of the y e".split())
 _TITLES = frozenset("dr. prof. mr. mrs. ms. st. fa. hr. fr. sr. jr. ing. mag.".split())
@@ -71,14 +72,14 @@ ENDS = frozenset(
     "nightly daily weekly monthly hourly täglich wöchentlich monatlich morgens mittags abends nachts".split()
 )
 _LEAST_DIGITS = 6  # minimal digits of a phone number
-ADDRESS = re.compile(
+ADDRESS = regex(
     r"\d+\w? (?:[A-Z][\w.'’-]* )+(?:St|Street|Ln|Lane|Rd|Road|Ave|Avenue|Way|Drive|Court|Ct|Place|Square|Close|"
     r"Terrace|Blvd|Row|Crescent)\b\.?|"
     r"(?:(?:[A-ZÄÖÜ][\w.-]* ){0,3}(?:Straße|Str\.|Weg|Platz|Gasse|Allee|Ring|Ufer|Damm|Markt)|"
     r"[A-ZÄÖÜ][\w.-]*(?:[Ss]tra(?:ß|ss)e|[Ss]tr\.|[Ww]eg|[Pp]latz|[Gg]asse|[Aa]llee|[Rr]ing|[Uu]fer|[Dd]amm|[Mm]arkt))"
     r" \d+ ?[a-z]?\b"
 )
-_STOP = re.compile(r"[,;] | # | // | [–—(]| - |,? (?:since|seit|as of) (?=\S)")
+_STOP = regex(r"[,;] | # | // | [–—(]| - |,? (?:since|seit|as of) (?=\S)")
 
 
 class TypedValue(msgspec.Struct, frozen=True):
@@ -157,6 +158,25 @@ def is_identifier(token: str) -> bool:
     return any(c.isdigit() for c in token) and bool(re.fullmatch(r"[\w#*+./:&-]+", token))
 
 
+def is_host(token: str) -> bool:
+    """Return whether a word is written as a machine's name: `keg-node-4`, `db.internal`, `10.0.0.4`."""
+    value = typed(token)
+    if value:
+        return value.type == "ip" and not value.rest
+    inner = any(c in "-." for c in token[1:-1]) or any(c.isdigit() for c in token)
+    return inner and token[:1].isalpha() and token == token.lower() and bool(re.fullmatch(r"[\w.-]+", token))
+
+
+def is_machine(token: str) -> bool:
+    """Return whether a word can only be a machine's name: `oak-db-3`, `db.internal`; `sprint-14` may be anything."""
+    return is_host(token) and ("." in token or token.count("-") > 1)
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text is a product with its version: `Node 22`, `Debian 12.4`."""
+    return bool(re.fullmatch(r"[A-Z][\w.+-]*(?: [A-Z][\w.+-]*)? v?\d+(?:\.\d+)*", text))
+
+
 def name_at(text: str) -> tuple[str, str]:
     """Return the name that a text starts with, and the text after it; empty if it starts with none."""
     tokens = without_article(text).split(" ")
@@ -230,10 +250,10 @@ def phrase_at(text: str, most: int = 6) -> tuple[str, str]:
     return phrase, " ".join(tokens[len(taken) :])
 
 
-_LINK = re.compile(r"\[([^\[\]]+)\]\([^()]*\)")
-_WIKI = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
-_STRUCK = re.compile(r"~~.+?~~")
-_MARKUP = re.compile(r"(\*\*|__|`)(.+?)\1")
+_LINK = regex(r"\[([^\[\]]+)\]\([^()]*\)")
+_WIKI = regex(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]+)\]\]")
+_STRUCK = regex(r"~~.+?~~")
+_MARKUP = regex(r"(\*\*|__|`)(.+?)\1")
 
 
 def unmarked(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from nanoclaw_memory.patterns import regex
+
 # Verbs that state something lasting: forms, predicate or key, and what follows them; `=`: the verb itself. `names`
 # relations to a named entity; `port`, `money`, `date`, `size`, `time` a typed value; `phrase` a short value; `alias`
 # another name; `habit` what a person or thing does regularly, read only on pages: in a log it is an event.
@@ -34,6 +36,8 @@ hängt ab von, basiert auf | = | names
 uses, use | = | names
 nutzt, benutzt, verwendet | = | names
 runs on, run on, is hosted on, is deployed on, is deployed to | = | host
+is on, are on, lives on, live on, sits on | runs on | machine
+ist auf, sind auf | läuft auf | machine
 läuft auf, liegt auf | = | host
 is with, is kept with, is kept in, is kept at | = | names
 liegt bei, ist bei, steht bei, liegt beim, steht beim | = | names
@@ -61,6 +65,9 @@ replaces | = | names
 ersetzt | = | names
 connects to, talks to, points to | = | names
 is responsible for, is in charge of, are responsible for | responsible for | names
+handles, handle | = | names
+takes care of, take care of | = | names
+deals with, deal with | = | names
 ist zuständig für, sind zuständig für, ist verantwortlich für | zuständig für | names
 zeigt auf, verweist auf | = | names
 is married to | = | names
@@ -128,7 +135,8 @@ meets, meet, takes place, happens, rehearses, trifft sich, probt, findet statt, 
 runs at, läuft um | runs at | time
 runs, run, läuft, laufen | runs | schedule
 runs | = | names
-amounts to, comes to, beträgt | is | money
+amounts to, comes to | is | amount
+beträgt, liegt bei, beläuft sich auf | ist | amount
 has, have | has | has
 hat, haben | hat | has
 changed to, is changed to, has changed to | is | copula
@@ -138,24 +146,32 @@ ist, sind, lautet, bin | ist | copula
 is named, are called, are named, heißt, heißen | name | named
 """
 # "is maintained by the guild", "ist in Go geschrieben": a participle, a preposition and a name.
-PASSIVE = re.compile(
+PASSIVE = regex(
     r"(?P<verb>\w{2,}ed|\w{2,}en|built|made|run|led|kept|held|sold|taught|paid|bought|set up|backed up) "
     r"(?P<by>by|in|on|at|with|to|under|from|for|via|through|after) (?P<who>.+)"
 )
-PASSIVE_GERMAN = re.compile(
+PASSIVE_GERMAN = regex(
     r"(?P<by>von|vom|durch|bei|beim|in|mit|auf|unter) (?P<who>.+?) "
     r"(?P<verb>\w*ge\w{3,}(?:t|en)|be\w{3,}(?:t|en)|ver\w{3,}t|\w+iert)$"
 )
+# Perfects with "sein": who "ist von dort gekommen" moved, and nobody did it to them.
+MOVED = regex(
+    r"(?:\w*(?:gekommen|gegangen|gefahren|geflogen|gezogen|gereist|gelaufen|gerannt|gestiegen|gefallen|gesunken|gewachsen|"
+    r"gestorben|geblieben|gewesen|geworden|gewandert|gesprungen|gelandet|gestartet|gerutscht|gekehrt|getreten|gewichen|"
+    r"gestürzt|geplatzt|gebrochen|gewechselt|gelungen|gescheitert|geflohen|geflüchtet|gerückt|geraten|gestoßen|gestiegen)"
+    r"|\w*(?:schwunden|gangen|standen)|passiert|emigriert|migriert)$",
+    re.I,
+)
 _CONTRACTIONS = (
     (
-        re.compile(
+        regex(
             r"\b([Ss]he|[Hh]e|[Ii]t|[Tt]hat|[Ww]ho|[Hh]ere|[Tt]here|[Ww]hat)['’]s (?!name|phone|birthday|number)"
         ),
         r"\1 is ",
     ),
-    (re.compile(r"\b([Mm]y|[Oo]ur) (\w+)['’]s (?=(?:the )?\d|[A-Z]\w+ \d)"), r"\1 \2 is "),
-    (re.compile(r"\bI(?:['’]m| am)\b"), "I are"),  # German has another "am"
-    (re.compile(r"\b([Ww]e|[Tt]hey)['’]re\b"), r"\1 are"),
+    (regex(r"\b([Mm]y|[Oo]ur) (\w+)['’]s (?=(?:the )?\d|[A-Z]\w+ \d)"), r"\1 \2 is "),
+    (regex(r"\bI(?:['’]m| am)\b"), "I are"),  # German has another "am"
+    (regex(r"\b([Ww]e|[Tt]hey)['’]re\b"), r"\1 are"),
 )
 
 # ---- relatives, roles, pets ----
@@ -263,13 +279,13 @@ _GERMAN_KIN = tuple(
 
 # ---- sentences that state no present fact ----
 
-SUBORDINATE = re.compile(
+SUBORDINATE = regex(
     r"(?:when|whenever|once|as soon as|after|before|while|until|because|since when|sobald|während|nachdem|bevor|als|"
     r"solange|dream\w*|nicht|not|kein|keine|bitte|please|never|niemals|always|immer|ask|frag)\b",
     re.I,
 )
-QUESTION = re.compile(r"\?(?:\s|$|[)\"'”])")
-HEARSAY = re.compile(
+QUESTION = regex(r"\?(?:\s|$|[)\"'”])")
+HEARSAY = regex(
     r"\b(?:said|says|say|told|tells|heard|hears|apparently|allegedly|supposedly|reportedly|rumou?rs?|rumou?red|claims?|"
     r"claimed|claiming|according to|thinks?|thought|believes?|believed|guess(?:es|ed)?|assum(?:e|es|ed|ing)|suspects?|"
     r"suspected|swears?|insists?|seems?|sounds like|looks like|"
@@ -277,7 +293,7 @@ HEARSAY = re.compile(
     r"glaub\w*|denk\w*|vermut\w*|behauptet\w*|hieß es|gerücht\w*|munkelt|scheint|so heißt es)\b",
     re.I,
 )
-DOUBT = re.compile(
+DOUBT = regex(
     r"\b(?:if|unless|maybe|perhaps|might|could|would|should|shall|probably|possibly|likely|considering|"
     r"thinking (?:of|about)|thinks? (?:of|about)|plan(?:s|ned|ning)? (?:to|on)|hopes?|hoping|hopefully|"
     r"wants?|wanted|wish(?:es|ed)?|"
@@ -289,40 +305,60 @@ DOUBT = re.compile(
     r"träum\w*|theoretisch|spaß|witz)\b|\b(?:may(?! \d)|will|'ll|wird(?! (?:von|vom|durch) )|werden|plant|mal sehen)\b|"
     r"\be\.g\.|\b[zZ]\. ?[bB]\.",
 )
-DENIAL = re.compile(
+DENIAL = regex(
     r"(?<![.@/])\b(?:not|never|no longer|no|none|nobody|neither|nor|without|cannot|nicht|kein\w*|nie|niemals|weder|"
     r"ohne|niemand|statt|instead)\b|n['’]t\b",
     re.I,
 )
-PAST = re.compile(
+PAST = regex(
     r"\b(?:was|were|used to|had|did|formerly|former|previously|back then|last (?:year|month|week|summer|winter)|"
     r"years ago|ex-\w+|in those days|as a (?:child|kid)|(?<!@)once|"
     r"war|waren|hatte\w*|früher\w*|damals|ehemals|ehemalig\w*|bis vor|letzte[snmr]? (?:jahr|monat|woche)|vorher|einst|"
     r"wurde|wurden|als kind)\b",
     re.I,
 )
-BORN = re.compile(r"\b(?:born|geboren)\b", re.I)  # past tense, but it still holds
+BORN = regex(r"\b(?:born|geboren)\b", re.I)  # past tense, but it still holds
 # "15 March, not 14 March": the denied part does not belong to the value.
-_CUT = re.compile(
+_CUT = regex(
     r"(?<=\S)(?:\s*[,;—–]\s*|\s+-\s+|\s+\()(?:and |but |und )?"
     r"(?:not|nicht|instead of|rather than|no longer|statt)\s[^;()]{1,60}\)?$"
 )
-_BARE_CUT = re.compile(r"(?<=\S)\s+(?:not|nicht|instead of|statt)\s+(?=\d|[A-ZÀ-Þ])[^.;,]{1,40}$")
-ADVERBS = re.compile(
+_BARE_CUT = regex(r"(?<=\S)\s+(?:not|nicht|instead of|statt)\s+(?=\d|[A-ZÀ-Þ])[^.;,]{1,40}$")
+ADVERBS = regex(
     r"\b(?:now|currently|presently|also|still|officially|actually|basically|nowadays|"
     r"jetzt|derzeit|aktuell|auch|momentan|inzwischen|mittlerweile|eigentlich|zurzeit|offiziell|neuerdings)\b ?"
+)
+NOW = regex(
+    r"\b(?:now|nowadays|as of today|from now on|jetzt|nun|inzwischen|mittlerweile|neuerdings|ab sofort)\b"
+)
+BESIDE = regex(r"\b(?:also|too|as well|additionally|auch|außerdem|zusätzlich)\b", re.I)
+# Relations of which a thing or person has one at a time: a statement that this changed ends the one before.
+ONE_AT_A_TIME = frozenset(
+    {
+        "runs on",
+        "läuft auf",
+        "liegt auf",
+        "lives in",
+        "wohnt in",
+        "works at",
+        "arbeitet bei",
+        "reports to",
+        "berichtet an",
+        "belongs to",
+        "gehört",
+    }
 )
 MODALS = frozenset(
     "has have had been wird wurde must can cannot may might shall should could would muss "
     "müssen kann können darf soll sollen".split()
 )
 # Words with which no entity's name and no value begins.
-NO_NOUN = re.compile(
+NO_NOUN = regex(
     r"(?:in|im|am|an|auf|bei|beim|zu|zum|zur|vom|aus|seit|für|mit|ohne|at|on|for|from|with|by|to|as|every|each|all|"
     r"both|some|any|no|none|most|jede[rsn]?|alle[rsn]?|beide|manche|keine?r?|kaum|always|never|immer|nie|often|oft) \w",
     re.I,
 )
-NO_VALUE = re.compile(
+NO_VALUE = regex(
     r"(?:always|never|immer|nie|alles|alle|everything|anything|pro|per|as|als|if|when|wenn|because|weil) \w",
     re.I,
 )
@@ -353,7 +389,7 @@ NO_ENTITY = frozenset(
 
 
 # Words before a statement: "ok so", "by the way,", "remember that".
-_OPENING = re.compile(
+_OPENING = regex(
     r"^(?:(?:(?:ok(?:ay)?|so|well|oh|ah|hey|hi|hello|yes|yeah|yep|no|nope|right|and|also|actually|btw|fyi|ps|sure|"
     r"by the way|just so you know|for the record|one more thing|quick note|heads up|in case you need it|"
     r"(?:please |just )?(?:remember|note|keep in mind|don['’]t forget|bear in mind)(?: that)?|"
@@ -402,11 +438,11 @@ def _third_person(form: str, forms: list[str]) -> str:
 
 
 VERBS = _verbs()
-SECRETS = re.compile(
+SECRETS = regex(
     r"(?:password|passwort|passwörter|pin|code|secret|token|login|credential|creds|key|zugang)s?$", re.I
 )
 FORMS = sorted(VERBS, key=len, reverse=True)
-VERB = re.compile(
+VERB = regex(
     r"(?<![\w'’-])(?:"
     + "|".join(sorted((re.escape(form) for form in VERBS if form != "'s"), key=len, reverse=True))
     + r")(?![\w'’-])"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -12,11 +13,13 @@ from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, Refused
 from nanoclaw_memory.graph.clauses import names as names_in
 from nanoclaw_memory.graph.extract import FileRules, extract
+from nanoclaw_memory.graph.handovers import ANYBODY, ends_too, is_duty, predecessors
 from nanoclaw_memory.graph.retirement import Retirement, same_place
+from nanoclaw_memory.graph.values import is_version
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.intake.suspicion import signs_of_attack
 from nanoclaw_memory.settings.sections import GraphSettings
-from nanoclaw_memory.store.facts import FactRow, FactTable, RelationRow, digest, near_digest
+from nanoclaw_memory.store.facts import FactRow, FactTable, RelationRow, View, digest, near_digest
 from nanoclaw_memory.store.names import NameTable, fold, slot_of
 from nanoclaw_memory.store.relations import RelationTable
 from nanoclaw_memory.text import encodable, one_line
@@ -24,6 +27,7 @@ from nanoclaw_memory.types import FOREIGN, Upserted, rank, trust
 
 MAX_VALUE = 10_000
 MAX_NAME = 200
+RUNS_ON = ("runs on", "läuft auf")
 LEAST_OF_ATTACK = 4  # words: no command that could steer has fewer
 
 
@@ -240,7 +244,13 @@ class GraphWriter:
             line = self.relations.line(names, slot)
             history = [entry for entry in line if same_place(entry.item.project, origin.project)]
             seen = [entry.item for entry in history if origin.sees_all or entry.shared]
-            where = position(seen, start, origin.by) if single else Position()
+            if not single:
+                seen = [
+                    item for item in seen if slot in RUNS_ON and is_other_version(item.object, row["object"])
+                ]
+            where = self._ended_duty(names, objects, row["predicate"], start, retirement) or position(
+                seen, start, origin.by
+            )
             same = self._same_relation(history, objects, start)
             for entry in history:
                 if entry.item.id in where.retires and entry != same:
@@ -254,6 +264,59 @@ class GraphWriter:
                     retirement.end_synonyms(names, slot, row["object"], start, None)
                 done = self._insert(self.relations, row, ("subject", "object"), where, start)
             return replace(done, redacted=kept.redacted, value=kept.text)
+
+    def hand_over(self, relation: NewRelation, old: str, origin: Origin) -> Upserted:
+        """Store who is responsible for a thing instead of somebody, in the words in which the graph knows the duty.
+
+        What the predecessor was responsible for there is retired. Without a predicate it must be known.
+        """
+        start = relation.valid_from or self._now()
+        retirement = self.retirement.seen_by(origin.sees_all, origin.by, origin.project)
+        with self.db.transaction():
+            things, new = self._entity(relation.object)[0], self._entity(relation.subject)[0]
+            before = () if old == ANYBODY else self._entity(old)[0]
+            view = View(self._now(), origin.sees_all)
+            held = predecessors(
+                before, new, things, self.relations.of(things, view), self.facts.of(things, view)
+            )
+            held = held.until(start).of_one(relation.predicate)
+            if not (held or relation.predicate):
+                raise Refused(f"nobody is known to be responsible for {relation.object}", "name who is")
+            done = self.relate(held.passed_on(relation), origin)
+            retired = retirement.end_duties(held.rows, start, done.id)
+            if not held and before and done.created:
+                with suppress(Refused):  # that they were responsible was rejected
+                    self._keep_end(relation, old, start, done.id, origin)
+            return replace(done, retired=(*done.retired, *retired))
+
+    def _keep_end(self, relation: NewRelation, old: str, start: str, by: int, origin: Origin) -> None:
+        """Store that a predecessor's duty has ended, for a statement of it that is read later."""
+        done = self.relate(
+            NewRelation(subject=old, predicate=relation.predicate, object=relation.object, valid_from=start),
+            origin,
+        )
+        if done.created:
+            self.relations.retire(done.id, start, by)
+
+    def _ended_duty(
+        self,
+        names: Sequence[str],
+        objects: Sequence[str],
+        predicate: str,
+        start: str,
+        retirement: Retirement,
+    ) -> Position | None:
+        """Return where a duty stands that was handed over after it began, but before it is stored."""
+        if not is_duty(predicate):
+            return None
+        ends = [
+            (row.item.valid_to, row.item.superseded_by)
+            for row in self.relations.line(names)
+            if row.names[1] in objects and is_duty(row.item.predicate) and row.item.superseded_by
+            if row.item.valid_to > start and ends_too(row.item.predicate, predicate)
+            if retirement.may_end(row.item)
+        ]
+        return Position((), *min(ends)) if ends else None
 
     def _same_relation(
         self, history: list[RelationRow], objects: Sequence[str], start: str
@@ -404,6 +467,12 @@ class GraphWriter:
 
     def _now(self) -> str:
         return stamp(self.clock.now())
+
+
+def is_other_version(one: str, other: str) -> bool:
+    """Return whether two names are one product in two versions: `Node 18`, `Node 22`."""
+    products = [name.rpartition(" ")[0] for name in (one, other) if is_version(name)]
+    return len(products) == 2 and fold(products[0]) == fold(products[1]) and fold(one) != fold(other)
 
 
 def checked_name(text: str, what: str) -> str:

@@ -16,6 +16,7 @@ from nanoclaw_memory.intake.secret_names import (
     SHORT,
     WORDS,
     CredentialName,
+    is_opened,
     line_end,
     lines_with_names,
     name_at,
@@ -207,11 +208,16 @@ def _values_of(name: CredentialName, text: str) -> Generator[tuple[int, int], No
     if of_hash:
         return looked_at
     value = _value_announced(name, text) or _value_near(name, text)
-    if value and not (is_host(value.text) and names_keeper(text, name.end)):
+    if value and not (is_host(value.text) and _is_place(name, value, text)):
         yield value.start, value.end
     if name.by_people:
         yield from find_in_prose(name, text)
     return looked_at
+
+
+def _is_place(name: CredentialName, value: _Value, text: str) -> bool:
+    """Return whether a machine's name near a credential's only says where the credential is, or what it opens."""
+    return names_keeper(text, name.end) or is_opened(text[name.end : value.start])
 
 
 def _value_of(name: CredentialName, text: str, start: int, prose: bool) -> _Value | None:

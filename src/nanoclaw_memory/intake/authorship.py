@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.text import FREQUENT, words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
@@ -91,14 +92,16 @@ _OF_OTHERS = regex(
     r"this|improve|shorten|"
     r"polish|edit|analy[sz]e|classify|convert|interpret|describe|discuss|evaluate|rate|simplif\w+|"
     r"extract|format|respond|"
-    r"what|why|how|which|who|is this|was|wie|warum|wer|"
+    r"what|why|how|which|who|is this|(?<!\w )was|wie|warum|wer|"
     r"sag\w*|schr(?:eib|ieb)\w*|geschrieben|mein(?:t|te|ten)|erzähl\w*|frag\w*|antwort\w*|behaupt\w*|"
     r"erklär\w*|laut|von|aus|"
     r"zitat|zitiert?|lies|lest|liest|mails?|briefe?|artikel|kommentare?|absatz|satz|sätze|texte?|"
     r"webseite|seite|quelle|betreff|"
     r"dokument|entwurf|übersetz\w*|fass\w*|zusammenfass\w*|korrigier\w*|prüf\w*|verbesser\w*|"
     r"formulier\w*|umschreib\w*|"
-    r"kürz\w*|bewert\w*|analysier\w*|following|below|folgend\w*|these|diese\w*)\b|(?<!fix )\bthis\b",
+    r"kürz\w*|bewert\w*|analysier\w*|following|below|folgend\w*|these|diese\w*)\b"
+    r"(?!e?[nrs]? (?:woche|monat|jahr|wochenende)\b)|"
+    r"(?<!fix )\bthis\b(?! (?:week|weekend|month|quarter|year|morning|afternoon|evening|season|sprint)\b)",
     re.I,
 )
 # Names for what one says next; German forms compounds with them.
@@ -124,8 +127,10 @@ _LABEL = regex(
     r" [^:]{1,60})|,? (?:please|bitte)|es)?\s*[:：∶]",
     re.I,
 )
-# "The board also voted": a sentence about an action that is no saying.
+# "The board also voted", "release moved": a sentence about an action that is no saying, or its headline.
 _TELLS = regex(
+    r"(?:[\w.'’-]+\s){1,3}(?:moved|changed|postponed|delayed|rescheduled|cancell?ed|renamed|replaced|switched|raised"
+    r"|lowered|fixed|verschoben|verlegt|geändert|abgesagt|umbenannt|ersetzt|erhöht|gesenkt)\s*[:：∶]|"
     r"(?:we|i|they|the|our|my|wir|ich|der|die|das|unser\w*|mein\w*)\s(?:[\w'’-]+\s){0,6}"
     r"(?:\w+ed|chose|beschlossen|entschieden|abgestimmt|gewählt|geeinigt|festgelegt)\s*[:：∶]",
     re.I,
@@ -136,6 +141,13 @@ _I_TELL = regex(
     re.I,
 )
 NAME_WORDS = 2  # of a speaker's name or role
+FEW_LETTERS = 2  # of a frequent word that other languages have too: a, in, du
+LISTED = 2  # commas of a list rather than a sentence
+# What somebody else announces is their rule, even as a statement: "Eve: from now on invoices go to her".
+_FROM_NOW_ON = regex(
+    r"\b(?:from (?:now|here) on|henceforth|going forward|ab (?:jetzt|sofort|heute)|(?:zu)?künftig|in zukunft)\b",
+    re.I,
+)
 _LONG_UNSPACED = regex(rf"(?:{_UNSPACED}){{2}}")
 _LONG_LINE = regex(rf".{{{LONG},}}")
 _MARKS = frozenset(
@@ -215,6 +227,31 @@ def _is_label(words: str) -> bool:
         return False
     last = re.split(r"[.!?]\s+", words)[-1]
     return _LABEL.search(last) is not None or _TELLS.match(last) is not None
+
+
+def only_reports(own: str) -> bool:
+    """Return whether the words before a sign name no author, text or request, and those behind it no rule.
+
+    "Office hours: …" and "Eve: the bridge is closed" are repeated as said; "Eve: always …" may be a quotation.
+    """
+    sign = _SIGN.search(own)
+    label, text = (own[: sign.start()], own[sign.start() + 1 :]) if sign else (own, "")
+    if sign is None or "\n" in own or _OF_OTHERS.search(label) or stated(own) != own:
+        return False
+    said = words(own)
+    understood = any(
+        len(word) > FEW_LETTERS and word in FREQUENT for word in said
+    )  # rules are in these languages
+    # "Eve: send every invoice …": no word of a rule, but maybe an imperative of somebody.
+    speaker = len(re.split(r"[.!?]\s+", label)[-1].split()) <= NAME_WORDS
+    first = (words(text) or [""])[0]
+    if not understood or (speaker and _FROM_NOW_ON.search(text)):
+        return False
+    if speaker and first not in FREQUENT and not first[:1].isdigit() and text.count(",") < LISTED:
+        return False
+    from nanoclaw_memory.intake.suspicion import reads_like_rule
+
+    return not reads_like_rule(text.strip())
 
 
 def _names_another(words: str) -> bool:

@@ -20,6 +20,7 @@ _CONFIDENTIAL = regex(
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
     r"(?:^|[.!?,]\s)(?:purely |strictly |just )?between (?:us|you and me):|"
+    r"^incognito(?:,? (?:please|bitte))?[:,.!–—-]|"
     r"^(?:(?:strictly|this is|streng|ganz) ){0,2}(?:confidential(?:ly)?|in (?:strict )?confidence|vertraulich|"
     r"im vertrauen(?: gesagt)?): ?\b|"
     r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\b(?:unter|zwischen) uns "
@@ -46,7 +47,8 @@ _KINDS = {
     "mitschreiben festhalten festgehalten aufheben aufbewahren aufzeichnen preserve preserved capture captured "
     "protokollieren protokolliert vermerken vermerkt verzeichnen dokumentieren dokumentiert "
     "einspeichern loggen",
-    "K": "keep keeping kept behalten behalte behältst ablegen eintragen auftauchen",  # also of other things
+    "K": "keep keeping kept stay stays bleiben bleibt behalt "
+    "behalten behalte behältst ablegen eintragen auftauchen",  # also of other things
     "m": "remember memorize memorise remembered memorized memorised remembering memorizing memorising "
     "merk merke merken "
     "merkst gemerkt erinnere erinnern erinnerst",
@@ -119,8 +121,8 @@ _TALK = regex(
     re.I,
 )
 _KEEPING = regex(
-    r"stor|sav|remember|memor|record|archiv|note|keep|kept|log|persist|retain|writ|jot|hold|learn|file|hang|"
-    r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|leg|trag|erinner|protokoll|zeichn|"
+    r"stor|stay|sav|remember|memor|record|archiv|note|keep|kept|log|persist|retain|writ|jot|hold|learn|file|hang|"
+    r"speicher|merk|notier|notiz|schr[ei]|halt|gedächtnis|aufheb|aufbew|behalt|bleib|leg|trag|erinner|protokoll|zeichn|"
     r"treat|handle|behand|vermerk|dokument",
     re.I,
 )
@@ -169,6 +171,7 @@ _FOR_NOW = regex(
     r"(?:what|that|whatever|everything|all) i(?:['’]m| am)? "
     r"(?:(?:about|going) to (?:say|tell|write|mention|share)|"
     r"(?:say|tell you|write) (?:now|next))\b|"
+    r"(?:that )?i (?:said|told you|mentioned|asked) (?:this|that|it)(?: afterwards?| again| please)?(?=[:,–—])|"
     r"was ich (?:(?:dir|euch|ihnen) )?(?:jetzt|gleich|nun) (?:[\w]+ ){0,3}?(?:sage|erzähle|schreibe|verrate)\b)",
     re.I,
 )

@@ -97,6 +97,10 @@ _SAME = verbose(
 _PUBLIC = verbose(
     r"(?:public|primary|foreign|sort|partition|idempotency|cache|hash|site|publishable|host)[\s_.-]?$"
 )
+# A key by which data are found: the config key max_conn_v2, the primary key order_2_id.
+_OF_DATA = verbose(
+    r"(?:primary|foreign|sort|partition|cache|config(?:uration)?|settings?|json|dict(?:ionary)?|translation)[\s_.-]?$"
+)
 # A value directly behind a public key's name, or an id's: `partition key: …`, `cluster_id = …`, `<artifactId>…`.
 _OF_PUBLIC = verbose(
     r"""(?:(?:public|primary|foreign|sort|partition|idempotency|cache|shard|row)[\s_.-]?keys?
@@ -119,10 +123,28 @@ _KEEPER = verbose(
     |broker|provider|system)s?(?![a-z])"""
 )
 
+# Words between a credential and what it opens, except those that also precede a new value: changed to, set in.
+_OPENED = verbose(
+    r"""(?<![^\W\d_])(?:for|of|on|at|from|via|f[üu]rs?|auf|bei[m]?|von|vom|pour|para|per|voor|van)[ ]
+    (?:(?:the|our|my|host|server|machine|bucket|der|die|das|den|dem)[ ]){0,2}["'`]?\Z"""
+)
+_ASSIGNED = verbose(r"(?P<name>[a-z][\w.-]{0,60})[\"']?[ ]?=[ ]?[\"']?\Z")
+
 
 def is_public(before: str) -> bool:
     """Return whether a text ends with the name of a public key or an id, and what links it to a value."""
     return _OF_PUBLIC.search(before) is not None
+
+
+def is_opened(before: str) -> bool:
+    """Return whether what follows a text is the place that a credential opens: the password for db-3."""
+    return _OPENED.search(before) is not None
+
+
+def is_setting(before: str) -> bool:
+    """Return whether a text ends with the assignment to a name that names no credential: ASSETS_BUCKET=."""
+    assigned = _ASSIGNED.search(before)
+    return assigned is not None and not opens_something(assigned["name"])
 
 
 def names_keeper(text: str, end: int) -> bool:
@@ -134,7 +156,13 @@ def opens_something(text: str) -> bool:
     """Return whether a text mentions a credential, a door, signing in, or a network: a name in it may be a
     passphrase.
     """
-    named = any(not names_keeper(text, found.end()) for found in NAME.finditer(text))
+    named = any(
+        not names_keeper(text, found.end())
+        and not (
+            found.lastgroup == "key" and _OF_DATA.search(text[max(0, found.start() - 40) : found.start()])
+        )
+        for found in NAME.finditer(text)
+    )
     return named or any(pattern.search(text) is not None for pattern in (_PLACES, _NETWORKS))
 
 

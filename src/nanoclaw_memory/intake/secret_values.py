@@ -49,10 +49,18 @@ _CODE = verbose(
 )
 # A coordinate of Maven or Gradle; a repository at a commit, as workflows pin their actions.
 _DEPENDENCY = verbose(r"[a-z][\w-]*(?:\.[\w-]+)+:[\w.-]+:\d[\w.+-]*|[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40}")
-# Lower-case words that end in a number, as machines are named: api-fra-2, db-3.internal.
-_HOST = verbose(r"(?-i:[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*-\d{1,3}[a-z]?(?:\.[a-z0-9-]+)*)")
+# Lower-case words and small numbers, one at least with a number at its end, perhaps with a port, as machines are named:
+# api-fra-2, db-3.internal, assets-eu1, kafka-a1:9092.
+_LABEL = r"(?:[a-z]+\d{0,3}|\d{1,3})[a-z]?"
+_HOST = verbose(
+    rf"""(?-i:(?=[a-z][^\d]*\d)(?:(?:{_LABEL})(?:[-.](?:{_LABEL}))+(?P<port>:\d{{2,5}})?|[a-z]+\d{{0,3}}:\d{{4,5}}))"""
+)
 # Parts joined as in program identifiers: lh_node_stats, TAP::Parser, foo.f90.
 _NAMED = verbose(r"(?:[a-z$]+\d{0,3}|\d{1,2})(?:(?:_|::|\.|/)+(?:[a-z$]+\d{0,3}[a-z]{0,4}|\d{1,3}|v\d))+")
+# Words and numbers of any length, joined: 0013_customer_level, backup_2026_02_28_full, 4521-price-rules.
+_PART = r"(?:[a-z]+\d{0,3}[a-z]{0,4}|\d{1,14}[a-z]?)"
+_IDENTIFIER = verbose(rf"(?-i:{_PART}(?:_{_PART})+|\d{{3,14}}(?:-[a-z]{{2,}}\d{{0,2}}){{2,}})[!.]?")
+_WORD_OF_IDENTIFIER = verbose(r"(?:\A|(?<=[_-]))[a-z]{2,}")
 # Parts of identifiers and of adjectives: a name with one of them is no passphrase.
 _NAMING = verbose(
     r"""^(?:pass\w*|pwd?|pw|secrets?|tokens?|keys?|cred\w*|auth\w*|users?|names?|ids?|api|app|my|our|your|the|new|old|test
@@ -125,9 +133,20 @@ def is_host(value: str) -> bool:
     return _HOST.fullmatch(value) is not None
 
 
+def has_port(value: str) -> bool:
+    """Return whether a value is the name of a machine with a port, as no passphrase looks: lumen-db-01:3307."""
+    host = _HOST.fullmatch(value)
+    return host is not None and host["port"] is not None
+
+
 def is_name(value: str) -> bool:
     """Return whether a value may be the name of a machine or in a program; a passphrase may look the same."""
     return is_host(value) or _NAMED.fullmatch(value) is not None
+
+
+def is_identifier(value: str) -> bool:
+    """Return whether a value may name a migration, a file, a ticket, a branch or a table: words and numbers, joined."""
+    return _IDENTIFIER.fullmatch(value) is not None and len(_WORD_OF_IDENTIFIER.findall(value)) > 1
 
 
 def is_code(value: str) -> bool:

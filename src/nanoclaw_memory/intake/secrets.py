@@ -16,14 +16,17 @@ import msgspec
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
-from nanoclaw_memory.intake.secret_names import is_public, opens_something
+from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, opens_something
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
     MARKER,
     STRONG,
     entropy,
+    has_port,
     is_dependency,
+    is_host,
+    is_identifier,
     is_name,
     is_passphrase,
     is_placeholder,
@@ -51,6 +54,7 @@ _TOKEN_KEY = regex(
 )
 
 
+_BOUNDARY = regex(r"[.;!?](?:\s|\Z)|\n\s*\n")
 _BEFORE_REFERENCE = tuple("$%{<\\")
 _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
@@ -151,9 +155,23 @@ def _scored(text: str) -> list[Secret]:
         and not is_reference(text[start:end])
         and not is_dependency(text[start:end])
         and (not is_name(text[start:end]) or opens_something(text))
+        and (not is_identifier(text[start:end]) or opens_something(_clause_around(text, start, end)))
+        and not _is_machine(text, start, end)
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
         and not is_public(text[max(0, start - 60) : start])
     ]
+
+
+def _clause_around(text: str, start: int, end: int) -> str:
+    """Return the clause around a value, without it, and the line before."""
+    before = _BOUNDARY.split(text[max(0, start - 200) : start])[-1]
+    return f"{' '.join(before.splitlines()[-2:])} {_BOUNDARY.split(text[end : end + 100], 1)[0]}"
+
+
+def _is_machine(text: str, start: int, end: int) -> bool:
+    """Return whether a value is the name of a machine by its port, or by what stands before it."""
+    value, before = text[start:end], text[max(0, start - 80) : start]
+    return is_host(value) and (has_port(value) or is_opened(before) or is_setting(before))
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -35,6 +36,7 @@ _CONTENT = frozenset({"content", "new_string", "old_string", "new_source", "file
 WAIT_MS, COMPACTION_WAIT_MS = 300, 5_000
 SECONDS, OTHER_SECONDS = {"compact": 28.0, "start": 9.0, "end": 2.8}, 4.8
 POLITENESS = 15  # of 19 steps: background work yields to the client
+RESTART_SECONDS = 60  # between attempts of prompts to start a server that has ended
 MAX_CONTEXT = 9_000  # clients cut at 10,000 characters and then show only a preview
 _SNAKE_CLIENTS = frozenset({"cursor"})
 _PASSING_CLIENTS = frozenset({"openclaw"})  # what they get in one turn leaves their window with the next
@@ -82,7 +84,7 @@ class Event(msgspec.Struct, frozen=True):
         return self.text("cwd") or first
 
 
-Aside = Callable[["Memory"], None]  # background work that a session's start or end triggers
+Aside = Callable[["Memory", Event], None]  # background work that a session's start or end triggers
 
 
 def run(
@@ -111,7 +113,6 @@ def run_and_exit(request: shim.Request) -> None:
     """
     import _thread
     import faulthandler
-    import time
 
     seconds = SECONDS.get(kind_of(request.argument), OTHER_SECONDS)
 
@@ -174,45 +175,95 @@ def answer(
     project = scope.project or project_of(where)
     origin = "agent" if scope.origin == "owner" else scope.origin
     own = Scope(scope.group, event.session or scope.session_id, scope.private, origin, project, scope.client)
-    with open_memory(own) as memory:
-        if not memory.home.exists():
-            told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
-            return _plugin_note(event, told)  # a hook never creates a home
-        try:
-            if memory.group.is_off(where):
-                return b""
-            context = _HANDLERS[event.kind](memory, event)
-            told = _waiting(memory, event) if event.kind == "start" else ""
-            if aside is not None and event.kind in ("start", "end"):
-                _attempt(memory, "learning", partial(aside, memory))
-            return _answer_json(event, context, told).encode("utf-8", "replace")
-        except SettingsError as error:  # nothing is stored until the settings are repaired
-            return _plugin_note(event, f"memory does not work: {inert_line(error.message, MAX_RULE)}")
-        except (NanoClawError, OSError) as error:
-            memory.group.telemetry.record(
-                "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
-            )
+    try:
+        with open_memory(own) as memory:
+            return _answer_with(memory, event, where, aside)
+    except SettingsError as error:  # nothing is stored until the settings are repaired
+        told = f"memory does not work: {inert_line(error.message, MAX_RULE)}"
+        return _note(told) if event.kind == "start" and event.client == "other" else b""
+
+
+def _answer_with(memory: Memory, event: Event, where: str, aside: Aside | None) -> bytes:
+    """Answer one hook with a memory that is open; only mistakes in the settings are left to the caller."""
+    if not memory.home.exists():
+        told = "nanoclaw-memory has nothing to remember in yet. To begin: ncm init"
+        return _plugin_note(event, told)  # a hook never creates a home
+    try:
+        if memory.group.is_off(where):
             return b""
+        context = _HANDLERS[event.kind](memory, event)
+        told = (_mistaken(memory, event) or _waiting(memory, event)) if event.kind == "start" else ""
+        if aside is not None and event.kind in ("start", "prompt", "end"):
+            _attempt(memory, "background work", partial(aside, memory, event))
+        return _answer_json(event, context, told).encode("utf-8", "replace")
+    except SettingsError:
+        raise
+    except (NanoClawError, OSError) as error:
+        memory.group.telemetry.record(
+            "hook failed", hook=event.kind, client=event.client, error=str(error)[:500]
+        )
+        return b""
 
 
-def _start_background_work(memory: Memory) -> None:
-    """Start work that hooks leave undone: judging exchanges, and embedding if that costs nothing."""
+def _start_background_work(memory: Memory, event: Event) -> None:
+    """Start what goes on after the hook: the home's server, or else the work that hooks leave undone."""
+    if event.kind != "end" and _wants_server(memory) and (event.kind == "start" or _is_gone(memory, event)):
+        minutes = str(memory.settings.server.idle_minutes)
+        options = ["--no-http", "--idle-minutes", minutes, "--self-started"]
+        command = shim.command(["--home", str(memory.home.root), "serve", *options])
+        own = {name: value for name, value in os.environ.items() if name not in shim.CALLERS}
+        return _start_process(command, own)  # it is for every session, not for this one alone
+    if event.kind == "prompt":
+        return None
     group = memory.group
     learn = group.has("facts") and group.lessons.unjudged(1)
     # One process runs both: a second one would find the lock of the first and end.
-    jobs = [*(["learn"] if learn else []), *(["index"] if group.resources.embeds_here else [])]
-    if not jobs:
-        return
-    work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", *jobs]
+    index = ["index"] if group.resources.embeds_here else []
+    jobs = [*(["learn"] if learn else []), *memory.upkeep.unproposed(), *index]
+    if jobs:
+        work = ["--home", str(memory.home.root), "--group", memory.scope.group, "upkeep", *jobs]
+        _start_process(["nice", "-n", str(POLITENESS), *shim.command(work)])
+
+
+def _wants_server(memory: Memory) -> bool:
+    """Return whether this session should start a server: none answered, and one may run here for later sessions."""
+    if not memory.settings.server.autostart or shim.has_settings_in_environment():
+        return False  # settings in the environment bypass a server
+    missed = os.environ.get(shim.NO_SERVER) in (None, "", shim.ABSENT, shim.ASKED)
+    # A machine of continuous integration is gone after the session.
+    return missed and not os.environ.get("CI") and os.access(memory.home.root, os.W_OK)
+
+
+def _is_gone(memory: Memory, event: Event) -> bool:
+    """Return whether a server that ran ended during this session; at most one prompt in a minute starts it again."""
+    if event.repeat:
+        return False  # it was asked, and was only too slow
+    lock = memory.home.root / "serve.lock"  # its time is that of the server's last use
+    try:
+        if time.time() - lock.stat().st_mtime < RESTART_SECONDS:
+            return False
+        os.utime(lock)
+    except OSError:  # none ever ran
+        return False
+    return True
+
+
+def _start_process(command: list[str], environment: Mapping[str, str] = os.environ) -> None:
+    """Start a process that outlives this one and keeps nothing of the client's open; a failure is silent."""
     silent = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
+    closed = [(os.POSIX_SPAWN_CLOSE, handle) for handle in _inherited()]
     with suppress(OSError, NotImplementedError):
-        os.posix_spawnp(
-            "nice",
-            ["nice", "-n", str(POLITENESS), *shim.command(work)],
-            os.environ,
-            file_actions=silent,
-            setsid=True,
-        )
+        os.posix_spawnp(command[0], command, environment, file_actions=[*silent, *closed], setsid=True)
+
+
+def _inherited() -> list[int]:
+    """Return the open files that a new process would inherit, without the standard ones."""
+    found = []
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - a hook pays for paths
+        with suppress(OSError):  # the one that listed them
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+    return found
 
 
 def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +278,11 @@ def without_files(payload: Mapping[str, Any]) -> dict[str, Any]:
 def _plugin_note(event: Event, line: str) -> bytes:
     """At a session's start, return a line for a person whose plugin has no working memory; else nothing."""
     is_told = event.kind == "start" and event.client == "other" and event.text("source") == "startup"
-    return json.dumps({"systemMessage": line}).encode() if is_told else b""
+    return _note(line) if is_told else b""
+
+
+def _note(line: str) -> bytes:
+    return json.dumps({"systemMessage": line}).encode()
 
 
 def kind_of(event_name: str) -> str:
@@ -258,6 +313,14 @@ def _start(memory: Memory, event: Event) -> str:
     if source == "resume":
         return ""
     return memory.session_start(MAX_CONTEXT, cleared=source in ("clear", "compact")).text
+
+
+def _mistaken(memory: Memory, event: Event) -> str:
+    """Return a line for the person when the server goes on with earlier settings because the file has a mistake."""
+    mistake = memory.group.resources.settings_mistake
+    if not mistake or event.client != "other":
+        return ""
+    return f"memory goes on with its settings from before this mistake: {inert_line(mistake, MAX_RULE)}"
 
 
 def _waiting(memory: Memory, event: Event) -> str:

@@ -27,8 +27,15 @@ INPUT_SECONDS = 1.5  # for the next bytes of a client that does not close its en
 NO_HOOKS = "NANOCLAW_NO_HOOKS"
 NO_SERVER = "NANOCLAW_NO_SERVER"
 ASKED = "asked"  # its value when a server was asked and did not answer in time
+ABSENT = "absent"  # and when none was reached
 REMOTE_FILE = "remote.json"  # in a home that is connected to a server on another machine
-_KNOWN = ("NANOCLAW_HOME", "NANOCLAW_GROUP", "NANOCLAW_SESSION", NO_HOOKS)
+CALLERS = (
+    "NANOCLAW_HOME",
+    "NANOCLAW_GROUP",
+    "NANOCLAW_SESSION",
+    NO_HOOKS,
+    NO_SERVER,
+)  # of one caller, no settings
 _OPTIONS = {"--home": "home", "--group": "group", "--session": "session", "--tools": "argument"}
 
 
@@ -123,7 +130,7 @@ def is_remote(home: str) -> bool:
 
 def connect(request: Request) -> socket | None:
     """Connect to the server of the request's home; return None if there is none that may be used."""
-    if os.environ.get(NO_SERVER) or _has_settings_in_environment() or not request.is_plain():
+    if os.environ.get(NO_SERVER) or has_settings_in_environment() or not request.is_plain():
         return None
     if request.project:
         return None  # a server takes the project from the directory
@@ -142,10 +149,10 @@ def connect(request: Request) -> socket | None:
     return connection
 
 
-def _has_settings_in_environment() -> bool:
+def has_settings_in_environment() -> bool:
     """Return whether this process's environment contains settings, which a server would not see."""
     ours = [name for name in os.environ if name.startswith("NANOCLAW_")]
-    return any(name not in _KNOWN and not name.startswith("NANOCLAW_TEST_") for name in ours)
+    return any(name not in CALLERS and not name.startswith("NANOCLAW_TEST_") for name in ours)
 
 
 def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
@@ -200,12 +207,13 @@ def write_answer(answer: bytes) -> None:
 
 
 def command(arguments: list[str]) -> list[str]:
-    """Return the ordinary command with these arguments."""
-    return [sys.executable, "-m", "nanoclaw_memory", *arguments]
+    """Return the ordinary command with these arguments; it imports nothing from the working directory."""
+    return [sys.executable, "-P", "-m", "nanoclaw_memory", *arguments]
 
 
 def main(arguments: list[str]) -> None:
     """Answer through the server, or become the ordinary command."""
+    _forget_relative_paths()
     request = parse(arguments)
     if request is not None and request.kind == "hook" and not has_input():
         return
@@ -213,7 +221,7 @@ def main(arguments: list[str]) -> None:
     if request is not None and request.kind == "hook" and connection is None and _may_answer_here():
         _answer_here(arguments)
     elif request is None or connection is None:
-        _become_command(arguments, "1")
+        _become_command(arguments, os.environ.get(NO_SERVER) or ABSENT)
     elif request.kind == "mcp":
         relay(connection, request)
     else:
@@ -235,6 +243,18 @@ def relay(connection: socket, request: Request) -> None:
     mcp_relay.Conversation(connection, request, command(request.words())).run()
 
 
+def _forget_relative_paths() -> None:
+    """Remove from PYTHONPATH what means the working directory, as `$PYTHONPATH:/more` does: it may be anybody's."""
+    given = os.environ.get("PYTHONPATH")
+    if not given:
+        return
+    kept = [path for path in given.split(os.pathsep) if path.startswith("/")]
+    if kept:
+        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
+    else:
+        del os.environ["PYTHONPATH"]
+
+
 def _may_answer_here() -> bool:
     """Return whether the ordinary command's process would be like this one: Python's search path was not changed."""
     return sys.flags.isolated == 1 and not any(name.startswith("PYTHONPATH") for name in os.environ)
@@ -247,7 +267,7 @@ def _answer_here(arguments: list[str]) -> None:
 
     site.main()
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    os.environ[NO_SERVER] = "1"  # it was asked a moment ago
+    os.environ[NO_SERVER] = os.environ.get(NO_SERVER) or ABSENT  # it was looked for a moment ago
     sys.argv[1:] = arguments
     import_module("nanoclaw_memory.__main__").main()
 

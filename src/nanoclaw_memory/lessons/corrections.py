@@ -20,7 +20,17 @@ _QUOTE = regex(
     r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\"\n]*[“”\"]|«[^»\n]*»|»[^«\n]*«|‘[^’\n]{3,}’|(?<![\w])'[^'\n]{3,}'(?!\w)"
 )
 _PUNCTUATION = regex(r"[,.!?]")
+# "In tests, never …", "Wenn ich dich bitte, …": where or when a rule applies, before what it says.
+_LEADING = regex(
+    r"^(?:in|for|on|at|with|when|whenever|if|before|after|during|für|im|bei|beim|am|an|auf|wenn|bevor|nach|vor|mit)\b"
+    r"[^,.;:?!]{1,60}, (?:(?:please|bitte|then|dann)\b,? )?"
+)
+# "No, don't …", "Nein, nimm …": what an instruction may begin with.
+_DENYING = regex(r"^(?:no+|nope|nah|nein|nee|nö)\b[,.!:;]+ (?:(?:please|bitte)\b,? )?")
 _ONLY_NO = regex(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
+
+
+INSTRUCTING = ("stop", "dont", "use", "always")  # kinds of rule that tell what to do
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -95,6 +105,7 @@ def is_praise(message: str) -> bool:
 
 def _matches(sentence: str, plain: str) -> list[Correction]:
     asked = plain.rstrip("\"' ").endswith("?")
+    rest = _LEADING.sub("", _DENYING.sub("", plain))
     found: list[Correction] = []
     for name, language in _patterns().languages.items():
         if not _is_in(language, plain) or any(_compiled(unless).search(plain) for unless in language.unless):
@@ -102,7 +113,11 @@ def _matches(sentence: str, plain: str) -> list[Correction]:
         found += [
             Correction(sentence, rule.kind, rule.weight, name)
             for rule in language.rules
-            if (rule.question or not asked) and _compiled(rule.regex).search(plain)
+            if (rule.question or not asked)
+            and (
+                _compiled(rule.regex).search(plain)
+                or (rest != plain and rule.kind in INSTRUCTING and _compiled(rule.regex).search(rest))
+            )
         ]
     return found
 

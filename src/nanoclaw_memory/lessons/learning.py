@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,13 +10,23 @@ from nanoclaw_memory.intake.authorship import read, split_exchange
 from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
-from nanoclaw_memory.lessons.matching import applies_to_anything, content_stems
+from nanoclaw_memory.lessons.matching import content_stems
+from nanoclaw_memory.lessons.places import LessonPlace, place_of
+from nanoclaw_memory.lessons.wording import holds_for_good, holds_once, is_of_oneself
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
-from nanoclaw_memory.statements import Features, features, overlap, same_statement
+from nanoclaw_memory.statements import Features, agree, features, overlap, same_statement
 from nanoclaw_memory.store.entries import BEHAVIORAL
-from nanoclaw_memory.store.lessons import ABOUT, HELD, NO_CORRECTION, LessonTable, NewLesson, trigger_of
-from nanoclaw_memory.text import one_line, sentences
+from nanoclaw_memory.store.lessons import (
+    ABOUT,
+    HELD,
+    NO_CORRECTION,
+    STATES,
+    LessonTable,
+    NewLesson,
+    trigger_of,
+)
+from nanoclaw_memory.text import language, one_line, sentences, words
 from nanoclaw_memory.types import FOREIGN
 
 if TYPE_CHECKING:
@@ -28,35 +37,49 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.72  # minimal probability that a message corrects
+CORRECTION_FROM = 0.74  # minimal probability that a message corrects
 SURELY = 0.9  # the same for recording that the previous answer was corrected
-RULE_FROM = 0.5  # minimal probability that a message is a rule for the work, whatever was said before
-ALONE_FROM = 0.55  # the same if only the scorer says so
+RULE_FROM = 0.65  # minimal probability that a message is a rule for the work, whatever was said before
+ALONE_FROM = 0.65  # the same if only the scorer says so
+CORRECTS_FROM = 0.8  # minimal probability with which the scorer alone says that words correct an answer
+CORRECTS_BESIDE_WORD = 0.7  # the same if they share a word with that answer
+WORKS_FROM = 0.2  # minimal probability that such words are a rule; without one they only state something
 BESIDE_PATTERN = 0.01  # the same if a pattern also says so
+PATTERN_ALONE_FROM = 0.45  # the same to make such a lesson active where the judge finds no correction
 STATES_BELOW = 0.02  # below this probability a correction only states a fact, which recall covers
 APART_STATES_BELOW = 0.1  # the same if it shares no word with the previous answer
 ONLY_STATES_BELOW = 0.12  # the same if only the scorer says so
 BESIDE_PASTE_FROM = 0.9  # the same if most of the message is somebody else's: such a message is mostly a task
 GENERAL_FROM = 0.9  # minimal share for a lesson that applies to every answer
+GENERAL_ALONE_FROM = 0.94  # the same without an answer before, beside which the judge is surer
+LASTING_BELOW = 0.8  # from this share of "once" even words that sound lasting hold once
+LASTING_FROM = 0.3  # minimal probability that such words are a rule
 ONCE_FROM = 0.4  # better a lesson that must be repeated than one that is kept too long
-PLAIN_FROM = 0.8  # weight of a rule that needs no judge ("No, that's wrong", "Don't …")
+PERSONAL_FROM = 0.9  # minimal probability that what a person says only of themselves is a rule
+PLAIN_FROM = 0.8  # weight of a rule that is noted without the judge ("No, that's wrong", "Don't …")
 PLAIN_WORDS = 15  # longer messages are not that plain: they may quote others
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 STANDING = frozenset(
     ("stop", "dont", "should", "future", "always", "use", "repeated")
 )  # kinds of rule that instruct
-FACT_FROM = 0.3  # minimal share of "fact"; such words correct only an answer with which they share a word
+FACT_FROM = 0.5  # minimal share of "fact"; such words correct only an answer with which they share a word
 ELLIPTIC = 5  # lessons with fewer content words need a subject
 MAX_SUBJECT = 120
 MAX_JUDGED = 20  # sentences of a long message
 _DIGIT = regex(r"\d")
 _CONTRACTED = regex(r"\w+['’]\w+")  # "you're", "I'll" carry no meaning
-_OPEN = ("active", "candidate")
-_ONCE = regex(
-    r"\b(?:this (?:one )?time|just (?:this )?once|for once|only (?:today|now)|for (?:now|today)|"
-    r"diesmal|dieses mal|ausnahmsweise|nur heute|für heute)\b",
-    re.IGNORECASE,
+# Words without content of their own that make another rule of the same content.
+_TURNING = frozenset(
+    "before after first last more less with without avoid stop quit instead rather only except longer shorter but and"
+    " or vor nach zuerst zuletzt mehr weniger mit ohne vermeide statt lieber nur außer länger kürzer aber und"
+    " oder".split()
 )
+_OPPOSITES = [
+    set(pair.split("/"))
+    for pair in "before/after first/last more/less longer/shorter with/without vor/nach bevor/nachdem zuerst/zuletzt"
+    " mehr/weniger länger/kürzer mit/ohne".split()
+]
+_OPEN = ("active", "candidate")
 
 
 class Teaching(msgspec.Struct, frozen=True):
@@ -130,6 +153,8 @@ class Learner:
                 reach=new.reach,
                 general=new.general,
                 why=new.why,
+                project=new.project,
+                only_there=new.only_there,
             )
         elif not found:
             self._keep(exchange, taught)
@@ -138,12 +163,15 @@ class Learner:
     def _keep(self, exchange: Exchange, taught: Teaching) -> None:
         """Add a lesson, or count the correction once more."""
         new = self._new(exchange, taught)
-        known = self._known(taught.words, exchange.private)
+        known = self._known(taught.words, exchange.private, LessonPlace(new.project, new.only_there))
         if known is None:
             self._lessons.add(new, exchange.timestamp)
             return
-        is_held = new.state == "candidate" and taught.sure
+        # Said again, what was not certain becomes a lesson; what was held for another reason stays so.
+        held = taught.sure or taught.reach == "once" or taught.states or new.why.startswith(HELD)
+        is_held = new.state == "candidate" and held
         woken = known.state in ("candidate", "retired") and not is_held
+        same_place = new.project == known.project
         self._lessons.update(
             known.id,
             seen=known.seen + 1,
@@ -151,12 +179,15 @@ class Learner:
             exchange_id=exchange.id,
             last_seen=exchange.timestamp,
             retired_because="" if woken else known.retired_because,
+            project=known.project if same_place else "",
+            only_there=known.only_there and same_place,
         )
 
     def _new(self, exchange: Exchange, taught: Teaching) -> NewLesson:
         before = self._exchanges.before(exchange)
         talk = trigger_of(split_exchange(before).text, before.agent_response) if before else ""
         reason = _hold_reason(exchange, taught)
+        place = self._place(exchange, taught)
         active = taught.sure and taught.reach != "once" and not taught.states and not reason
         return NewLesson(
             trigger=talk or taught.words[:MAX_TRIGGER],
@@ -170,16 +201,49 @@ class Learner:
             exchange_id=exchange.id,
             reach=taught.reach,
             why=f"{HELD}{reason}; {taught.why}" if reason else taught.why,
+            project=place.project,
+            only_there=place.only,
         )
 
-    def _known(self, lesson: str, private: bool) -> Lesson | None:
-        """Return an existing lesson with the same content and visibility."""
-        known = [one for one in self._lessons.all((), private) if one.private == private]
-        new = features(lesson)
-        same = [
-            one for one in known if same_statement(features(_bare(one.lesson)), new) and _is_persons(one, new)
+    def _place(self, exchange: Exchange, taught: Teaching) -> LessonPlace:
+        """Return the project of a lesson; a conversation of others does not learn the names of private projects."""
+        known = [name for name, _, _ in self._exchanges.projects(exchange.private)]
+        return place_of(taught.words, exchange.project, taught.reach == "general", known)
+
+    def _known(self, lesson: str, private: bool, place: LessonPlace) -> Lesson | None:
+        """Return an existing lesson with the same content and visibility, unless both are bound to other projects."""
+        known = [
+            one
+            for one in self._lessons.all((), private)
+            if one.private == private
+            and not (place.only and one.project != place.project and (one.only_there or not one.project))
         ]
+        new = features(lesson)
+        same = [one for one in known if _same(_bare(one.lesson), lesson) and _is_persons(one, new)]
         return max(same, key=lambda one: overlap(features(one.lesson).stems, new.stems), default=None)
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two lessons say the same."""
+    if _same_rule(one, other):
+        return True
+    first, second = set(words(one)), set(words(other))
+    if any(pair <= first ^ second for pair in _OPPOSITES):
+        return False
+    return same_statement(features(one), features(other))
+
+
+def _same_rule(one: str, other: str) -> bool:
+    """Return whether two rules have the same content and nothing that turns one into another: "tabs please" repeats
+    "we use tabs".
+    """
+    spoken = language(one, other)
+    same = set(content_stems(one, spoken)) == set(content_stems(other, spoken)) != set()
+    return same and agree(features(one), features(other)) and _turns(one) == _turns(other)
+
+
+def _turns(rule: str) -> set[str]:
+    return set(words(rule)) & _TURNING
 
 
 def _is_persons(lesson: Lesson, said: Features) -> bool:
@@ -189,8 +253,15 @@ def _is_persons(lesson: Lesson, said: Features) -> bool:
 
 
 def held_lessons(lessons: LessonTable) -> list[Lesson]:
-    """Return the lessons that await a person's approval and steer nothing until then."""
-    return [lesson for lesson in lessons.all(("candidate",)) if lesson.why.startswith(HELD)]
+    """Return the lessons that await a person's approval and steer nothing until then.
+
+    A fact and what holds once steer nothing in any case: nobody need decide on them.
+    """
+    return [
+        lesson
+        for lesson in lessons.all(("candidate",))
+        if lesson.why.startswith(HELD) and lesson.reach != "once" and STATES not in lesson.why
+    ]
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
@@ -199,16 +270,26 @@ def by_rules(message: str, before: str) -> Teaching | None:
     own = read(message)
     works = _works(own.text)
     rule = _rule(own.text, found, works, ALONE_FROM) if own.alone else 0.0
+    if not rule and before and own.alone and _seems_to_correct(own.text, before, works):
+        rule = works
     if not (rule or (found if before else not own.alone and _lasting_rules(found))):
         return None
     lesson = corrections.lesson_of(found, own.text) if found else corrections.worded(sentences(own.text))
     general = corrections.is_general(lesson, found)
-    reach = "once" if _ONCE.search(own.text) else "general" if general else "topic"
+    reach = "once" if holds_once(own.text) else "general" if general else "topic"
     states = _only_states_fact(found, rule, works, ONLY_STATES_BELOW)
     why = _reasons(found, rule, bool(before) and _contradicts(found), states)
     sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
     return Teaching(lesson, reach, sure, why, beside, states)
+
+
+def _seems_to_correct(own: str, before: str, works: float) -> bool:
+    """Return whether the scorer takes words for a correction that says how to work; facts are left to the judge."""
+    if not scorer.usable() or works < WORKS_FROM or own.rstrip().endswith("?"):
+        return False
+    least = CORRECTS_FROM if _shares_no_word(own, before) else CORRECTS_BESIDE_WORD
+    return scorer.probability("correction", own) >= least and not corrections.is_ruled_out(own)
 
 
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
@@ -225,6 +306,7 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     rule = _rule(own, patterns, works, RULE_FROM) if alone else 0.0
     probability = _probability(judge, own, message if pasted else "", before)
     sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
+    judged_so = sure
     if not before:  # it corrects nothing
         plain = _lasting_rules(patterns) if sure or rule else []
         sure = False
@@ -234,26 +316,38 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
         sure = sure and (bool(patterns) or not _is_no_correction(judge, own, before))
     if not (sure or plain or rule):
         return None
-    reach = _reach(judge, own, before)
-    if rule and reach == "once" and _lasting_rules(patterns) and not _ONCE.search(own):
-        reach = "topic"  # it is worded as a lasting rule
+    standing = rule if _lasting_rules(patterns) else 0.0
+    lasts = standing >= RULE_FROM or bool(standing and holds_for_good(own))
+    share = 1.0 if lasts else LASTING_BELOW if standing >= LASTING_FROM else ONCE_FROM
+    reach = _reach(judge, own, before, share)
     below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
-    states = _only_states_fact(plain, rule, works, below)
+    states = _only_states_fact(plain, rule, works, below) or (
+        works < PERSONAL_FROM and not patterns and is_of_oneself(own)
+    )
     corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
     beside = not read_as.alone or corrections.asks_of(own)
-    return Teaching(words, reach, True, why.rstrip("; "), beside, states)
+    certain = judged_so or lasts or rule >= PATTERN_ALONE_FROM
+    return Teaching(words, reach, certain, why.rstrip("; "), beside, states)
+
+
+def surely_corrects(judge: Judge, message: str, before: str) -> bool:
+    """Return whether the judge is sure that a message says what was wrong in the previous answer."""
+    taught = judged(judge, message, before)
+    return taught is not None and not taught.states and not taught.why.endswith(NO_CORRECTION)
 
 
 def _only_states_fact(patterns: Sequence[Correction], rule: float, works: float, below: float) -> bool:
     """Return whether it only states a fact, even if a pattern says that an answer was wrong."""
-    return not rule and all(correction.kind == "wrong" for correction in patterns) and works < below
+    return (
+        not rule and all(correction.kind in ("wrong", "value") for correction in patterns) and works < below
+    )
 
 
 def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states: bool) -> str:
     """Return why something was learnt, for people, and whether the previous answer was surely corrected."""
-    found = ["states something"] if states else []
+    found = [STATES] if states else []
     found += [f"rule: {correction.kind} {correction.weight:.2f}" for correction in patterns[:1]]
     if rule and not patterns:
         found.append(f"says how to work {rule:.2f}")
@@ -311,20 +405,19 @@ def _shares_no_word(own: str, before: str) -> bool:
 
 
 def _probability(judge: Judge, own: str, whole: str, before: str) -> float:
-    """Return the mean of judging with and without the previous answer, which is steadier; beside a paste also as a
-    whole.
-    """
-    answering = judge.probability("correction", own, before)
-    found = 0.8 * answering + 0.2 * judge.probability("correction", own)
+    """Return how likely words correct the previous answer; beside a paste the whole message must do so too."""
+    found = judge.probability("correction", own, before)
     return min(found, judge.probability("correction", whole, before)) if whole else found
 
 
-def _reach(judge: Judge, own: str, before: str) -> str:
+def _reach(judge: Judge, own: str, before: str, once_from: float) -> str:
     """Return how far a lesson reaches; general only if that is certain, because every session pays for it."""
+    if holds_once(own):
+        return "once"
     shares = judge.reach(own, before)
-    if shares["general"] >= GENERAL_FROM and applies_to_anything(own, judge):
+    if shares["general"] >= (GENERAL_FROM if before else GENERAL_ALONE_FROM):
         return "general"
-    return "once" if shares["once"] > ONCE_FROM else "topic"
+    return "once" if shares["once"] > once_from else "topic"
 
 
 def _taught(judge: Judge, own: str, before: str) -> list[str]:

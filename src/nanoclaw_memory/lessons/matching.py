@@ -10,9 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
+from nanoclaw_memory.lessons import tasks
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.lessons import ABOUT, TALK
-from nanoclaw_memory.text import LANGUAGES, Language, content_words, language, stem
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, LANGUAGES, Language, content_words, language, stem
 from nanoclaw_memory.types import Lesson
 
 if TYPE_CHECKING:
@@ -20,27 +21,28 @@ if TYPE_CHECKING:
 
 # Log odds, tuned on the development half and on rules beside unrelated messages (bench/corrections.py,
 # bench/lessons.py).
-SURE = 1.8  # minimum of judge and closeness together, for a lesson that neither words nor vectors match
-OBJECTION = 1.4  # below this the judge rejects a match
-CLOSENESS = 5.0  # weight of a cosine of 1
-WORTH_READING = 0.8  # below this closeness the judge is never certain without a match
+SURE = 1.3  # minimum of judge and closeness together, for a lesson that neither words nor vectors match
+OBJECTION = 0.9  # below this the judge rejects a match
+CLOSENESS = 2.4  # weight of a cosine of 1
+WORTH_READING = 0.3  # below this closeness the judge is never certain without a match
 USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
-NEEDS_FROM = -2.0  # below this need of a message no lesson is even read: "thanks", "go on"
-ANYTHING_FROM = 0.4  # the same as a mean over unrelated questions
-ANYTHING = (
-    "What is the capital of Portugal?",
-    "Write a short text about autumn.",
-    "Explain how a heat pump works.",
-    "Is it worth buying a used car?",
-    "Warum ist der Himmel blau?",
-)
+NEEDS_FROM = -2.6  # below this need of a message only a lesson of which the judge is certain applies
+CERTAIN = 2.3  # minimum of judge and closeness together for such a message
+LEAST_TASK = 3  # content words; shorter ones that need nothing ("thanks", "go on") are no task
 MAX_JUDGED = 2  # lessons that the judge reads at most per message, 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
     " must shall ought told asked already prefer rather keep stop quit avoid future forward going straight"
     " say show tell thing way good wrong right first again now on don't dont doesn't shouldn't instead before"
-    " benutze verwende schreib schreibe bitte immer nie mal nicht kein keine mehr machen das die der ein eine und"
-    " mit ist du ich es zu auf".split()
+    " benutze benutzen verwende verwenden nutze schreib schreibe schreiben antwort antworten bitte immer nie mal"
+    " mach mache machen macht gib geben zeig zeige zeigen nimm nehmen sag sage sagen brauch brauche brauchst will"
+    " würde kannst könntest vermeide lieber künftig zukunft gut richtig falsch erst zuerst vorher nächstes".split()
+)
+# Function words of informal messages.
+_WEAK_GERMAN = GERMAN_STOP_WORDS | frozenset(
+    "am ans also beim dazu davon damit denn dieser diese dieses diesem diesen eben einfach gerade gern gerne hab ins ja"
+    " könnte könnten ne nen nix noch so sonst viel viele vom während wann was welche welcher welches wem wen wer was"
+    " allerdings jedesmal".split()
 )
 
 
@@ -79,7 +81,8 @@ def reach(unrelated: float | None, calibration: Calibration) -> Reach:
 def content_stems(text: str, spoken: Language | None = None) -> tuple[str, ...]:
     """Return the distinct content stems of a text, in order; stemmed by its own language unless another is named."""
     spoken = spoken or language(text)
-    kept = (word for word in content_words(text) if word not in _WEAK and len(word) > 1)
+    weak = _WEAK_GERMAN if spoken == "german" else frozenset()
+    kept = (word for word in content_words(text) if word not in _WEAK and word not in weak and len(word) > 1)
     return tuple(dict.fromkeys(stem(word, spoken) for word in kept))
 
 
@@ -97,7 +100,29 @@ def match(
 ) -> list[Match]:
     """Return the lessons that apply to a message, best first."""
     found = [one for lesson in lessons if (one := _judge(lesson, message, cosines.get(lesson.id), reach))]
+    if not cosines and not tasks.asks(message):
+        known = {one.lesson.id for one in found}
+        alike = [one for lesson in lessons if lesson.id not in known and (one := _same_kind(lesson, message))]
+        # A kind that several lessons are about does not say which of them applies.
+        found += alike if len(alike) == 1 else []
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
+
+
+def _same_kind(lesson: Lesson, message: str) -> Match | None:
+    """Return a match if a task is of the kind of the conversation that taught a lesson: two words of it say so, or one
+    and a word with which the lesson says where it applies.
+    """
+    spoken = language(message, lesson.lesson)
+    talk, task = tasks.kinds(lesson.trigger, spoken), tasks.kinds(message, spoken)
+    alike = {kind: min(count, talk[kind]) for kind, count in task.items() if kind in talk}
+    place = _stems(tasks.applies_to(lesson.lesson.partition(ABOUT)[0]), spoken)
+    where = place & _stems(message, spoken)
+    if not alike or (max(alike.values()) < 2 and not where):
+        return None
+    if not where and place & _stems(lesson.trigger, spoken):
+        return None  # it is about Mr Dunmore's appointments, not about any
+    why = f"kind of task: {', '.join(sorted(alike))}"
+    return Match(lesson, 0.4, f"{why}; words: {', '.join(sorted(where))}" if where else why)
 
 
 def calls_for_nothing(need: float) -> bool:
@@ -114,12 +139,6 @@ def _log_odds(probability: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-def applies_to_anything(rule: str, judge: Judge) -> bool:
-    """Return whether a rule applies to questions that have nothing in common."""
-    found = [judge.probability("applies", question, rule) for question in ANYTHING]
-    return sum(found) / len(found) >= ANYTHING_FROM
-
-
 def judged_match(
     message: str,
     lessons: Sequence[Lesson],
@@ -129,8 +148,11 @@ def judged_match(
     judge: Judge,
 ) -> list[Match]:
     """Return the lessons that apply: matches that the judge does not reject, else the one it is certain of."""
+    objection, sure = OBJECTION, SURE
     if calls_for_nothing(judge.probability("needs", message)):
-        return []
+        if len(content_stems(message)) < LEAST_TASK:
+            return []
+        objection = sure = CERTAIN  # a task that explains itself: only what surely applies to it
     near = _nearest(message, lessons, cosines)
     odds: dict[int, float] = {}  # cached: each reading costs milliseconds
 
@@ -142,14 +164,14 @@ def judged_match(
     agreed = [
         replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
         for one in match(message, near, cosines, reach, most)
-        if read(one.lesson) >= OBJECTION
+        if read(one.lesson) >= objection
     ]
     near = [one for one in near if one.id in odds or _is_worth_reading(cosines.get(one.id), reach)]
     if agreed or not near:
         return agreed
     lesson = max(near, key=read)
     found = Match(lesson, _probability(read(lesson)), f"judge: applies {_probability(odds[lesson.id]):.2f}")
-    return [found] if read(lesson) >= SURE else []
+    return [found] if read(lesson) >= sure else []
 
 
 def _is_worth_reading(cosine: float | None, reach: Reach) -> bool:
@@ -186,7 +208,12 @@ def _judge(lesson: Lesson, message: str, cosine: float | None, reach: Reach) -> 
     again = len(repeated) / max(min(len(stems), len(asked)), 1)
     by_words = 0.0
     # A single shared word is as frequent in unrelated messages as in related ones.
-    if shared and (len(shared | repeated) > 1 or len(shared) * 2 >= len(own) or shared == stems):
+    enough = len(shared | repeated) > 1 or len(shared) * 2 >= len(own) or shared == stems
+    if cosine is None and tasks.asks(
+        message
+    ):  # a lesson is for a task; a question may have any two words of it
+        enough = len(shared) > 1 and len(shared) * 2 >= len(own)
+    if shared and enough:
         by_words = 0.5 + 0.5 * len(shared) / max(min(len(own), len(stems)), 1)
     elif again >= 0.6 and len(repeated) >= 2:
         by_words = 0.5 * again

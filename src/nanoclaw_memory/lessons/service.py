@@ -13,6 +13,7 @@ from nanoclaw_memory.clock import Clock, moment_of, stamp
 from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER, principle_of
+from nanoclaw_memory.lessons.places import place_of
 from nanoclaw_memory.store.lessons import HELD, LessonTable, NewLesson
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import Lesson, LessonDetail, Outcome, Scope
@@ -62,6 +63,7 @@ class LessonService:
             )
         found = self._intake.admit_all(text, when, one_line(principle)[:40])
         text, when, principle = (admitted.text for admitted in found)
+        place = place_of(text, self._scope.project, True, ())
         new = NewLesson(
             trigger=when or text[:MAX_TRIGGER],
             lesson=text,
@@ -72,6 +74,8 @@ class LessonService:
             origin=self._scope.author,
             session_id=self._scope.session_id,
             why="" if self._scope.author == "owner" else f"{HELD}added by {self._scope.author}",
+            project=place.project,
+            only_there=place.only,
         )
         return self._get(self._table.add(new, stamp(self._clock.now())))
 
@@ -145,6 +149,7 @@ def is_ripe(lesson: Lesson, now: datetime) -> bool:
         and lesson.effectiveness > RIPE_EFFECTIVENESS
         and lesson.injections >= RIPE_INJECTIONS
         and lesson.helped >= RIPE_HELPED
+        and not lesson.only_there  # SOUL.md is read in every project
     )
 
 

@@ -266,6 +266,7 @@ def status(group: Group) -> Status:
     administers = private and group.scope.group == MAIN_GROUP
     found = [database for database in group.existing_databases() if database.exists()]
     sizes = {one.path.stem: one.size() for one in sorted(found, key=lambda database: database.path)}
+    talk = _count_talk(group)
     usage = Usage(home.data(MAIN_GROUP) / "usage.json", group.clock).total() if private else ()
     return Status(
         home=home.root,
@@ -282,7 +283,19 @@ def status(group: Group) -> Status:
         caches=group.resources.caches()
         if private
         else (),  # their sizes reveal something about private content
+        exchanges=talk[0],
+        conversations=talk[1],
     )
+
+
+def _count_talk(group: Group) -> tuple[int, int]:
+    """Count the exchanges and conversations of this scope; none if their database cannot be read, a problem anyway."""
+    if not group.has("continuity"):
+        return 0, 0
+    try:
+        return group.exchanges.count(), group.exchanges.count_sessions()
+    except StoreError:
+        return 0, 0
 
 
 def _problems(group: Group) -> Iterator[str]:

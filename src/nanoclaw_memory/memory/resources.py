@@ -82,6 +82,7 @@ class Resources:
         self.pages_seen = 0.0  # when the files were last compared with the team's
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
+        self.settings_mistake = ""  # in a server: why its last valid settings are used, not the file's
         self._databases: dict[str, Database] = {}
         self.home.group_root(group)  # refuses an invalid name at once
         self.listing = PageListing(self.home, group)
@@ -91,6 +92,8 @@ class Resources:
         made = Resources(self.home.root, group, self.given_clock, self.overrides, self.directory)
         made._judging = self._judging or self.resident
         made.wait_ms, made.login = self.wait_ms, self.login
+        if self.settings_mistake:
+            made.use(self.configuration, self.settings_mistake)
         return made
 
     def close(self) -> None:
@@ -107,9 +110,13 @@ class Resources:
             self._configuration = load(self.home.root, self.overrides, directory=self.directory)
         return self._configuration
 
+    def use(self, configuration: Configuration, mistake: str) -> None:
+        """Use settings that were valid before the files had this mistake."""
+        self._configuration, self.settings_mistake = configuration, mistake
+
     def reload(self) -> None:
         """Discard the settings; their next use reads them again."""
-        self._configuration = None
+        self._configuration, self.settings_mistake = None, ""
 
     @property
     def settings(self) -> Settings:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nanoclaw_memory.clock import moment_of
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     BroughtIn,
@@ -21,6 +22,8 @@ from nanoclaw_memory.types import (
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
+
+PROPOSING = ("promote", "metabolize")  # jobs
 
 
 @with_pages
@@ -42,6 +45,20 @@ class UpkeepPart:
             if not one.skipped:
                 self._group.telemetry.record("upkeep", job=one.name, changed=one.changed, error=one.error)
         return runs
+
+    def unproposed(self) -> list[str]:
+        """Return the jobs that make proposals and have not run today, for a home where no server runs them."""
+        from nanoclaw_memory.upkeep import run_history
+
+        group = self._group
+        if not group.settings.cron.nightly.strip() or not (group.has("entries") or group.has("continuity")):
+            return []
+        if not group.scope.private or not group.database("index").is_file:
+            return []
+        past = run_history.read(group.data).jobs
+        zone = group.clock.now().tzinfo
+        ran = {name: moment_of(run.at).astimezone(zone).date() for name, run in past.items() if run.at}
+        return [name for name in PROPOSING if ran.get(name) != group.today]
 
     def status(self) -> list[JobState]:
         """Return every job with its schedule, its last run and whether it is due."""

@@ -318,7 +318,7 @@ def _size(folder: Path) -> int:
 def _pip() -> Sequence[str]:
     """Return the command of a pip: this environment's own, or a temporary one of uv."""
     if importlib.util.find_spec("pip"):
-        return (sys.executable, "-m", "pip")
+        return (sys.executable, "-P", "-m", "pip")  # nothing from the working directory
     if uv := shutil.which("uv"):
         return (uv, "tool", "run", "--quiet", "--python", sys.executable, "pip")
     raise ProviderError(

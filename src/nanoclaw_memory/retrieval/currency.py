@@ -13,13 +13,16 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.retrieval.other_attribute import is_of_another_attribute, is_typed
 from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.reports_only import outdates_nothing
 from nanoclaw_memory.retrieval.statement_pairs import (
     answers_alike,
     changes_measure,
     corrects,
     gives_another_value,
     is_copy,
+    may_answer_for,
     may_change,
     of_two_projects,
     old_value_stems,
@@ -57,6 +60,7 @@ SHARE = 0.3  # minimal share of the shorter statement's words, by rarity
 NEAREST = 16  # statements that one is compared with
 LONGEST_CHAIN = 3  # superseding statements followed to the newest one
 SHORT_ANSWER = 200  # longer answers are not a single statement with their question
+OBJECTION = "the person said that it is wrong"
 _COMPARED = "cursor:compared"  # named like the cursors that a full rebuild removes
 
 
@@ -139,7 +143,7 @@ class Currency:
         following = self.table.following(answers)
         asked = self.load({number for pair in following.items() for number in pair})
         return [
-            Overtaken(answer, message, EARLIER, "the person said that it is wrong", SURE)
+            Overtaken(answer, message, EARLIER, OBJECTION, SURE)
             for answer, message in following.items()
             if corrects(asked[message].passage.text, asked[answer].passage.text)
         ]
@@ -170,6 +174,24 @@ class Currency:
         newer = json.dumps([row.newer for row in rows])
         allowed = set(self._passages.search.ids(sql, {"newer": newer, **visible.params}))
         return [row for row in rows if row.newer in allowed]
+
+    def on_what_is_asked(
+        self, rows: Sequence[Overtaken], asked: Callable[[int], Collection[str]], typed: bool = False
+    ) -> list[Overtaken]:
+        """Return the rows whose newer statement may be about what is asked of the older one.
+
+        With `typed` only values of known kinds can tell: the keys of facts are put in many ways ("kept in").
+        """
+        stored = self.load({number for row in rows for number in (row.older, row.newer)})
+
+        def may_be(row: Overtaken) -> bool:
+            if row.kind != EARLIER or row.why == OBJECTION or not {row.older, row.newer} <= stored.keys():
+                return True
+            older, newer = (body_of(stored[number].passage) for number in (row.older, row.newer))
+            questions = () if typed and not is_typed(older, newer) else asked(row.older)
+            return not questions or not all(is_of_another_attribute(older, newer, one) for one in questions)
+
+        return [row for row in rows if may_be(row)]
 
     def newest(
         self, rows: Sequence[Overtaken], visible: Selection | None = None
@@ -247,6 +269,8 @@ class Currency:
         for other in self.load(connected).values() if connected else ():
             older, newer = (other, own) if self.is_later(own, other) else (own, other)
             if of_two_projects(own, other) or not self.is_later(newer, older) or is_copy(newer):
+                continue
+            if outdates_nothing(newer, older):
                 continue
             if own.passage.speaker == "Agent":  # it reports its change, and becomes outdated with its message
                 changed = newer is own and _changes_measure(older, own)
@@ -354,7 +378,7 @@ def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> 
     if sure == NEAR:
         changed = _changes_measure(older, newer)
     elif states_of(newer, older, sure == NAMED):
-        changed = sure != NAMED or may_change(older, newer)
+        changed = sure != NAMED or (may_change(older, newer) and may_answer_for(older, newer))
     else:
         return []
     if sure == NEAR:

@@ -21,9 +21,10 @@ from nanoclaw_memory.retrieval.date_words import (
 )
 
 _NO_DIGIT = regex(r"\D+")
+# Versions look like days: 2.3.2, v2.3.22, release 2.3.22.
 _TOKEN = regex(
-    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d{2})?|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d{2}"
-    r"|\d+|[^\W\d_]+"
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d{2}"
+    r"|(?<![\w.])(?<![Vv]ersion )(?<![Rr]elease )\d{1,2}\.\s?\d{1,2}\.(?:\s?\d{4}|\d{2})?(?!\.?\d)|\d+|[^\W\d_]+"
 )
 _ENDINGS = ("st", "nd", "rd", "th")
 

@@ -9,6 +9,7 @@ from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.pairing import Asked, likely_rows
 from nanoclaw_memory.retrieval.ranking import covered
+from nanoclaw_memory.retrieval.reports_only import outdates_nothing
 from nanoclaw_memory.retrieval.statement_pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
@@ -111,11 +112,11 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
         believed = is_foreign(by_id[newer]) > is_foreign(by_id[older])  # and others say otherwise
         repeated = says_nothing_new(by_id[older], by_id[newer])
         states = currency.is_later(by_id[newer], by_id[older]) and states_of(by_id[newer], by_id[older])
-        if states and not believed and not repeated:
+        if states and not (believed or repeated or outdates_nothing(by_id[newer], by_id[older])):
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
     # An allergy is not outdated by other news about the same person.
     rows += likely_rows(currency, asked, [one for one in found if not one.parts.get(BINDS)], rows)
-    newest = currency.newest(rows, visible)
+    newest = currency.newest(currency.on_what_is_asked(rows, lambda _: (asked.text,)), visible)
     scores = {one.stored.id: one.score for one in asked.pool}
     for candidate in found:
         if candidate.stored.id not in newest:

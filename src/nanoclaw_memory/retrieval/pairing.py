@@ -21,6 +21,7 @@ from nanoclaw_memory.retrieval.candidates import Candidate, Likeness
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.gate import probability
 from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.reports_only import outdates_nothing
 from nanoclaw_memory.retrieval.statement_pairs import (
     is_copy,
     is_foreign,
@@ -133,7 +134,9 @@ def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
     believed = is_foreign(newer) > is_foreign(older)  # and others say otherwise
     if believed or is_copy(newer) or of_two_projects(older, newer):
         return False
-    return bool(statement_of(newer)) and not says_nothing_new(older, newer)
+    return bool(statement_of(newer)) and not (
+        says_nothing_new(older, newer) or outdates_nothing(newer, older)
+    )
 
 
 def _of_shared(currency: Currency, older: StoredPassage, newer: StoredPassage) -> dict[str, float]:

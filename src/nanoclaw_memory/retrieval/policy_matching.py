@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 # risky at all: alone, each is right about half of the time on its own question and hardly ever on the other's.
 NEAREST = 3  # policies that the judge reads beside the action
 NAMED = 2  # maximal number of these that an action triggers
-RISKY = -3.2  # minimal mean log odds of a risk for an action that somebody asks about
-RISKY_TALK = -2.6  # the same for any message: hardly any is risky, and 1 to 2 % of ordinary ones may trigger
+RISKY = -3.0  # minimal log odds of a risk for an action that somebody asks about
+RISKY_TALK = -2.2  # the same for any message: hardly any is risky, and 1 to 2 % of ordinary ones may trigger
+PLACE = 0.6  # log odds that a policy loses for each one that is nearer
 # General actions compete with the policies of a small set: otherwise its nearest one is always the same, and the odds
 # alone decide.
 COMPETING = (
@@ -72,11 +73,13 @@ def triggered_by_meaning(
         near = _nearest(policies, action, embedder)
     except ProviderError:  # words answer without it
         return []
-    risk = sum(_log_odds(judge, action, policy) for policy in near) / len(near)
+    odds = [_log_odds(judge, action, policy) for policy in near]
+    risk = (max(odds) + sum(odds) / len(odds)) / 2  # one that surely applies, or several that may
     if risk < (RISKY if asked else RISKY_TALK):
         return []
     sure = round(1 / (1 + math.exp(-risk)), 2)
-    return [PolicyHit(one, sure, (), "meaning") for one in near[:NAMED] if one.id]
+    places = sorted(range(len(near)), key=lambda place: PLACE * place - odds[place])
+    return [PolicyHit(near[place], sure, (), "meaning") for place in places[:NAMED] if near[place].id]
 
 
 def _nearest(policies: Sequence[Policy], action: str, embedder: Chain) -> list[Policy]:

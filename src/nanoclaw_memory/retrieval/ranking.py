@@ -22,8 +22,11 @@ SPEAKER = 0.5  # bonus for turns of the one person whom the question names
 OF_THE_DAY = 1.0  # bonus for chunks written on the days that the question asks about
 ONLY_THE_DAY = 0.3  # score of a passage of those days that shares no word with the question
 OTHER_PROJECT = 0.7  # factor for a passage of another project; one of no project counts in full
+ASKS = 0.1  # minimal share of a turn in questions for it to be one that asks
+ASKING = 0.85  # factor for a turn that asks compared with one that only tells
 HELD = 0.6  # share of the question in the best keyword match from which words count in full
 _PARTS = regex(r"[._-]+")
+_QUESTIONS = regex(r"[^.!?…。？؟\n]*[?？؟]")
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Which speaker each pronoun refers to, and the names that archives use for them.
 _PERSON = frozenset("user human".split())
@@ -84,6 +87,12 @@ def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) ->
                 if beside is not None:
                     boosts[beside] += share * score
     return boosts
+
+
+@functools.lru_cache(maxsize=4096)  # called for every turn that is considered
+def asks(text: str) -> bool:
+    """Return whether much of a turn is questions: it waits for an answer more than it has one."""
+    return sum(map(len, _QUESTIONS.findall(text))) >= ASKS * max(len(text), 1)
 
 
 def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) -> dict[int, float]:

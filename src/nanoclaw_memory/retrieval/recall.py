@@ -44,6 +44,7 @@ RELEVANCE, IMPORTANCE = 0.75, 0.25
 _ARCHIVE = regex(r"\Aconversations/(?=\d{4}-\d\d-\d\d-[^/]+\Z)")  # such a name is found without its folder
 _BULLET = regex(r"\A\s*[-*+•]\s+(?=\S)")
 OF_OTHERS = 0.25  # the importance of other kinds of hits: an equally good entry precedes them
+PASTED = 0.5  # the share of its relevance that counts of what others wrote: a paste is long and covers much
 FORMATS = ("brief", "detailed")
 WITH_RELATED = 3  # answers whose related entries are added
 MOST_RELATED = 3
@@ -346,13 +347,14 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
     if kind == "chunk":
         kind, place = "file", f"{hit.path}:{hit.start_line}-{hit.end_line}"
     most = BRIEF_CHARS if wanted.format == "brief" else None
+    relevance = hit.score * (PASTED if hit.untrusted else 1.0)
     entry = RecalledEntry(
         id=place,
         type=kind,
         category=kind,
         content=safe_line(masked(_without_bullet(hit.text)), most),
         priority="medium",
-        score=round(RELEVANCE * hit.score + IMPORTANCE * OF_OTHERS, 4),
+        score=round(RELEVANCE * relevance + IMPORTANCE * OF_OTHERS, 4),
         stored_at=hit.created_at,
         tags=(),
         origin=hit.origin or kind,

@@ -12,7 +12,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.keywords import spaced, terms_of
-from nanoclaw_memory.text import stem, stems_in_any_language, words
+from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, stem, stems_in_any_language, words
 
 GATE = 0.5  # minimal relevance of what is returned
 APART = 0.25  # minimal similarity to a lone unknown word, beyond what all texts have in common
@@ -41,6 +41,17 @@ _OWN = frozenset(
     " nuestro nuestros mon ma mes notre nos mio mia miei mie nostra nostre nostri nostro meu meus minha minhas nosso"
     " nossa mijn ons onze".split()
 )
+# Words that point into the conversation, in addition to the stop words.
+_POINTING = frozenset(
+    "hm hmm ah oh well one ones others another first second third last next go make try show tell done way too else"
+    " also and yes no ok okay sure thanks continue was wer wann welche welcher welches den denn mal macht mach mache"
+    " machen zeig zeige nochmal nochmals weiter anders andere anderen anderer zweite erste dritte letzte nächste ja gut"
+    " los".split()
+)
+_SAYING_NOTHING = STOP_WORDS | GERMAN_STOP_WORDS | _POINTING
+_ASKS_OF_SELF = frozenset("i me my we us our am you ich mich mir wir uns du she he sie er".split())
+_SUM = regex(r"\d\s*[*/+×÷^%=-]\s*\d")
+_FEW = 6  # words
 _SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
 _NAME = regex(r"(?<![.!?]\s)(?<!^)\b[A-ZÄÖÜ][\w'’-]+", re.UNICODE)
 
@@ -104,6 +115,23 @@ def is_short_question(message: str) -> bool:
     """Return whether a message is one short question and nothing else."""
     asked = message.strip()
     return asked.endswith("?") and "\n" not in asked and len(asked.split()) <= SHORT_QUESTION
+
+
+def names_nothing(message: str) -> bool:
+    """Return whether a message names nothing that memory could know: "do it", "which one?", "und jetzt?", "17 * 23".
+
+    Who speaks of themselves, or of the past, asks memory all the same: "who am I?", "what did we do?"
+    """
+    found = words(message)
+    if (
+        len(found) > _FEW
+        or asks_about_the_past(message)
+        or (is_short_question(message) and _ASKS_OF_SELF & {*found})
+    ):
+        return False
+    if _SUM.search(message):
+        found = [word for word in found if not word.isdigit()]
+    return _SAYING_NOTHING.issuperset(found)
 
 
 def asks_for_own(message: str) -> bool:

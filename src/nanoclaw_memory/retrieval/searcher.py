@@ -247,6 +247,8 @@ class Searcher:
             aged = 1.0 if key in pool.of_days else self._recency(question, stored[key])
             project = stored[key].passage.project
             near = ranking.project_share(project, question.project, question.text) if project else 1.0
+            asking = stored[key].passage.kind == "turn" and ranking.asks(stored[key].passage.text)
+            answers = ranking.ASKING if asking else 1.0
             parts = {
                 "keyword": pool.keyword.get(key, 0.0),
                 "cosine": pool.vector.get(key, 0.0),
@@ -256,8 +258,9 @@ class Searcher:
                 "day": ranking.OF_THE_DAY if key in pool.of_days else 0.0,
                 "recency": aged,
                 "project": near,
+                "answers": answers,
             }
-            found.append(Candidate(stored[key], scores[key] * aged * near, parts))
+            found.append(Candidate(stored[key], scores[key] * aged * near * answers, parts))
         return _of_days_first(_by_file(sorted(found, key=lambda candidate: -candidate.score)), pool)
 
     def _recency(self, question: Question, stored: StoredPassage) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,8 @@ from nanoclaw_memory.retrieval.reranking import Reranking
 from nanoclaw_memory.retrieval.searcher import GateResult, Question, Ranking, Searcher
 from nanoclaw_memory.retrieval.sources import RowReader, missing
 from nanoclaw_memory.retrieval.statement_pairs import changes_measure
-from nanoclaw_memory.retrieval.value_changes import says_change, still_names
+from nanoclaw_memory.retrieval.value_changes import says_change
+from nanoclaw_memory.retrieval.value_kinds import may_end_fact
 from nanoclaw_memory.store.currency import SUPERSEDED
 from nanoclaw_memory.store.passage_search import CURRENT, PassageFilter
 from nanoclaw_memory.store.passages import FILES, Passages
@@ -149,21 +150,37 @@ class Retrieval(msgspec.Struct, dict=True):
         return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, SURE)
 
     def overtaken_facts(
-        self, numbers: Sequence[int], read: Iterable[tuple[str, str]]
-    ) -> tuple[dict[int, tuple[str, Newer]], dict[tuple[str, str], tuple[str, Newer]]]:
-        """Return the same for facts, and for values by their source text if the newer statement has another one."""
+        self, numbers: Sequence[int], read: Iterable[tuple[str, str, str, str]]
+    ) -> tuple[dict[int, tuple[str, Newer]], dict[tuple[str, str, str, str], tuple[str, Newer]]]:
+        """Return the same for facts, and for values by their source text and key if the newer statement may have
+        another one.
+        """
         passages, pairs = self.index.passages, list(read)
-        facts = self._overtaken(lambda: passages.ids("facts", numbers))
-        sources = dict.fromkeys(source for source, _ in pairs)
-        origins = self._overtaken(
-            lambda: {one: source for source in sources for one in passages.of_origin(source)},
-            fresh=True,
-        )
+        facts = self._overtaken(lambda: passages.ids("facts", numbers), asked=self._key_of_fact)
+        attributes: dict[str, list[str]] = {}
+        for source, entity, key, _ in pairs:
+            attributes.setdefault(source, []).append(f"{entity} {key}")
+        origin_of: dict[int, str] = {}
+
+        def stated() -> dict[int, str]:
+            origin_of.update({one: source for source in attributes for one in passages.of_origin(source)})
+            return origin_of
+
+        def asked(older: int) -> Sequence[str]:
+            return attributes.get(origin_of.get(older, ""), ())
+
+        certain = self._overtaken(stated, fresh=True, least_sure=SURE, asked=asked)
+        origins = self._overtaken(stated, fresh=True, asked=asked) | certain
         return facts, {
-            (source, value): origins[source]
-            for source, value in pairs
-            if source in origins and not still_names(origins[source][1].text, value)
+            (source, entity, key, value): origins[source]
+            for source, entity, key, value in pairs
+            if source in origins
+            and may_end_fact(entity, key, value, origins[source][1].text, source in certain)
         }
+
+    def _key_of_fact(self, number: int) -> Sequence[str]:
+        known = self.index.currency.load([number]).get(number)
+        return [known.passage.text.partition(": ")[0]] if known else []
 
     def overtaken_entries(self, ids: Sequence[str]) -> dict[str, tuple[str, Newer]]:
         """Return the same for entries; does not build the index."""
@@ -204,7 +221,11 @@ class Retrieval(msgspec.Struct, dict=True):
         return self.index.currency.table.superseded_entries() if self.has("index") else ()
 
     def _overtaken(
-        self, rows: Callable[[], dict[int, T]], fresh: bool = False, least_sure: float = NAMED
+        self,
+        rows: Callable[[], dict[int, T]],
+        fresh: bool = False,
+        least_sure: float = NAMED,
+        asked: Callable[[int], Collection[str]] = lambda _: (),
     ) -> dict[T, tuple[str, Newer]]:
         if not fresh:
             self.refresh()
@@ -214,7 +235,9 @@ class Retrieval(msgspec.Struct, dict=True):
                 return {}
             visible = self.index.passages.search.selection(self.filter())
             later = [row for row in self.index.currency.of(ids, visible) if row.sure >= least_sure]
-            known = self.index.currency.newest(later, visible)
+            known = self.index.currency.newest(
+                self.index.currency.on_what_is_asked(later, asked, typed=True), visible
+            )
         except StoreError:  # others answer without the index
             return {}
         return {

@@ -178,7 +178,7 @@ def _of_graph(number: int, kind: str, text: str, rest: Sequence[object], reader:
 
 
 def _lessons(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
-    for number, trigger, lesson, principle, state, private, origin, at in rows:
+    for number, trigger, lesson, principle, state, private, origin, at, project in rows:
         passage = Passage(
             0,
             0,
@@ -188,6 +188,7 @@ def _lessons(rows: Sequence[Row], reader: RowReader) -> Iterator[NewRow]:
             day=local_day(at, reader.zone),
             number=number,
             moment=at,
+            project=project,
             origin=origin,
             private=bool(private),
             status="" if state in ("active", "metabolized") else state,
@@ -227,7 +228,7 @@ SOURCES = (
     RowSource(
         "lessons",
         "facts",
-        "id, trigger_pattern, lesson_text, principle, state, private, origin, created_at",
+        "id, trigger_pattern, lesson_text, principle, state, private, origin, created_at, project",
         "growth_vectors",
         "id",
         _lessons,

@@ -8,7 +8,7 @@ import re
 from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.text import content_words, language, sentences
+from nanoclaw_memory.text import language, sentences
 
 _CLAUSE = regex(r"(?:[,;:]|\s[–—-])\s+|\s+(?=(?:and|but|und|aber)\s)", re.IGNORECASE)
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -56,11 +56,6 @@ _RULE = frozenset("always never don't anymore longer henceforth immer nie niemal
 def stated_in(text: str) -> str:
     """Return the sentences or clauses of a message that state something; empty if it only asks or requests."""
     return " ".join(filter(None, map(_statement_in, sentences(text))))
-
-
-def is_substantial(text: str) -> bool:
-    """Return whether a message is more than thanks, a sign, or the introduction of a paste."""
-    return len(content_words(text)) > 1 and not text.rstrip().endswith(":")
 
 
 def only_asks(text: str) -> bool:

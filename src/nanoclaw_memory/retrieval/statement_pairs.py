@@ -19,7 +19,9 @@ from nanoclaw_memory.retrieval.value_changes import (
     holds_now,
     replaces,
     says_change,
+    values_in,
 )
+from nanoclaw_memory.retrieval.value_kinds import has_the_same_measures, may_have_another_value
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
@@ -131,6 +133,11 @@ def corrects(message: str, answer: str) -> bool:
     return says_so or (denies and not answer.rstrip().endswith("?"))
 
 
+def calls_wrong(message: str) -> bool:
+    """Return whether a message calls something wrong."""
+    return _objection(message)[0]
+
+
 @bounded(1024 * 1024)
 def _objection(message: str) -> tuple[bool, bool]:
     """Return whether a message calls something wrong, and whether it states something after an initial "no"."""
@@ -171,6 +178,12 @@ def may_change(older: StoredPassage, newer: StoredPassage) -> bool:
     if not gone.isdisjoint(map(stem, _names(older))):
         return False
     return holds_now(text) or gives_another_value(older, newer) or bool(_names(newer) - _names(older))
+
+
+def may_answer_for(older: StoredPassage, newer: StoredPassage) -> bool:
+    """Return whether a statement on the same subject may be about the same attribute as an older one."""
+    text = statement_of(newer) or body_of(newer.passage)
+    return may_have_another_value(body_of(older.passage), text)
 
 
 def only_mentions(older: StoredPassage, newer: StoredPassage) -> bool:
@@ -217,9 +230,23 @@ def says_nothing_new(older: StoredPassage, newer: StoredPassage) -> bool:
         return answers_alike(older, newer)
     if older.passage.kind == "fact" and _has_its_value(older, newer):
         return True
+    if has_the_same_measures(body_of(older.passage), body_of(newer.passage)):
+        return True
     before, after = features(body_of(older.passage)), features(body_of(newer.passage))
     named = after.names - before.stems  # a name elsewhere in the sentence is another value
-    return (same_statement(before, after) and not named) or restates(before, after)
+    led = _begin_otherwise(body_of(older.passage), body_of(newer.passage))  # "Ann owns it", "Bo owns it"
+    return (same_statement(before, after) and not (named or led)) or restates(before, after)
+
+
+def _begin_otherwise(one: str, other: str) -> bool:
+    """Return whether each statement begins with a capitalised content word that the other does not contain."""
+    own, others = (words(text) for text in (one, other))
+    if (
+        not (own and others and one[:1].isupper() and other[:1].isupper())
+        or {own[0], others[0]} & FUNCTION_WORDS
+    ):
+        return False
+    return stem(own[0]) not in map(stem, others) and stem(others[0]) not in map(stem, own)
 
 
 def _has_its_value(fact: StoredPassage, newer: StoredPassage) -> bool:
@@ -254,6 +281,12 @@ def is_foreign(stored: StoredPassage) -> bool:
 def old_value_stems(text: str) -> frozenset[str]:
     """Return the stems of the values that a statement names as old: of Oslo in "moved from Oslo to Bergen"."""
     return frozenset(stem(word) for value in _old_values(text) for word in _value_words(value))
+
+
+def gives_up(older: str, newer: str) -> bool:
+    """Return whether a statement says what became of a value of the older one, or that it ended."""
+    gone = changes_in(newer).ended
+    return bool(_given_up(older, newer)) or any(named.stems <= values_in(older) for named in gone)
 
 
 def _given_up(older: str, newer: str) -> str:

@@ -12,7 +12,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.date_words import lexeme
 from nanoclaw_memory.retrieval.stated_parts import stated_in
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
+from nanoclaw_memory.text import CHANGE_WORDS, GERMAN_STOP_WORDS, STOP_WORDS, language, stem, words
 
 MOST_WORDS = 5  # words of a name for a thing
 SHORT = 12  # words of a message that continues the subject of a question
@@ -27,13 +27,6 @@ UNCERTAIN = regex(
     r"\b(?:if|might|(?-i:may)|could|would|should|maybe|perhaps|wants?|thinking|consider\w*|suggest\w*|propos\w*|falls|wenn|ob"
     r"|vielleicht|könnten?|würden?|wäre\w*|sollten?|möchte\w*|überleg\w*)\b|\?",
     re.IGNORECASE,
-)
-# Verbs whose subject or object has a new value.
-CHANGED = frozenset(
-    "change changed changing switch switched switching move moved moving rename renamed replaced raise raised raising"
-    " increased lower lowered reduced upgraded downgraded postponed rescheduled shifted migrated transferred swapped"
-    " extended converted gewechselt wechseln geändert umgezogen umgestellt umbenannt verlegt verschoben erhöht gesenkt"
-    " verlängert getauscht".split()
 )
 # Verbs whose subject or object has ended.
 _ENDED = frozenset(
@@ -130,7 +123,7 @@ def changes_in(text: str) -> Change:
             before, after = clause[:place], clause[place + 1 :]
             if word in _NEW:
                 things.append(_following(after, german))
-            if word in CHANGED:
+            if word in CHANGE_WORDS:
                 things += [_following(after, german), _plain(before, german)]
             if word in _ENDED:
                 ended += [_following(after, german), _plain(before, german)]
@@ -176,10 +169,20 @@ def says_change(text: str) -> bool:
     return holds_now(text) or ((gone or goes) and not UNCERTAIN.search(text))
 
 
+def reports_change(text: str) -> bool:
+    """Return whether a statement reports a change or an end in words of change; "now" and "since" are not enough."""
+    folded = [word.casefold() for word in _TOKEN.findall(text)]
+    goes = any(
+        _goes_to(folded, place) or folded[place : place + 2] == ["back", "to"] for place in range(len(folded))
+    )
+    told = goes or not (CHANGE_WORDS | _ENDED).isdisjoint(folded) or bool(_NO_MORE.search(text))
+    return told and not UNCERTAIN.search(text)
+
+
 def holds_now(text: str) -> bool:
     """Return whether a statement reports a change, or something that holds from a certain time."""
     folded = [word.casefold() for word in _TOKEN.findall(text)]
-    found = any(word in CHANGED or _is_now(folded, place) for place, word in enumerate(folded))
+    found = any(word in CHANGE_WORDS or _is_now(folded, place) for place, word in enumerate(folded))
     return found and not UNCERTAIN.search(text)
 
 
@@ -223,7 +226,13 @@ def _leading(clause: Sequence[str], german: bool) -> tuple[Named, int]:
         low = word.casefold()
         if not own and low in _MINE:
             mine = True
-        elif low in _VERBS or low in CHANGED or low in _ENDED or low[0].isdigit() or len(own) == MOST_WORDS:
+        elif (
+            low in _VERBS
+            or low in CHANGE_WORDS
+            or low in _ENDED
+            or low[0].isdigit()
+            or len(own) == MOST_WORDS
+        ):
             break
         elif low in _FUNCTION_WORDS:
             if low in _PRONOUNS or (own and low not in _OF | _TITLES | _ARTICLES):

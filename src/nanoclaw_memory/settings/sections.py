@@ -319,6 +319,15 @@ class EntriesSettings(Section, frozen=True):
     ] = 90
 
 
+class ServerSettings(Section, frozen=True):
+    autostart: Annotated[
+        bool, doc("a client's session starts a server if none runs; `ncm install` switches it on")
+    ] = False
+    idle_minutes: Annotated[
+        Positive, doc("minutes without a client after which a server that a session started ends")
+    ] = 30
+
+
 class StoreSettings(Section, frozen=True):
     url: Annotated[
         str, doc("postgresql://… of a database that several servers share; empty: files of this home")
@@ -330,6 +339,7 @@ class Settings(Section, frozen=True):
 
     memory: MemorySettings = MemorySettings()
     store: StoreSettings = StoreSettings()
+    server: ServerSettings = ServerSettings()
     user: UserSettings = UserSettings()
     privacy: PrivacySettings = PrivacySettings()
     projects: ProjectsSettings = ProjectsSettings()

@@ -112,6 +112,10 @@ class Exchanges(Table[Exchange]):
         """Count the exchanges."""
         return int(self.db.query("SELECT count(*) FROM exchanges")[0][0])
 
+    def count_sessions(self) -> int:
+        """Count the conversations."""
+        return int(self.db.query("SELECT count(DISTINCT session_id) FROM exchanges")[0][0])
+
     def last_id(self, session_id: str) -> int:
         """Return the newest exchange of a session; 0 when it has none."""
         rows = self.db.query(

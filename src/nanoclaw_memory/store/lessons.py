@@ -11,14 +11,12 @@ from msgspec.structs import asdict
 from nanoclaw_memory.store.database import Row
 from nanoclaw_memory.store.table import Table, assignments, insertion
 from nanoclaw_memory.text import one_line
+from nanoclaw_memory.types import HELD as HELD
 from nanoclaw_memory.types import Lesson, Outcome
 
 MAX_QUERY = 500
 MAX_TALK = 98  # of each side; with the separator, the 200 of a trigger
-HELD = (
-    # prefix of the reason of a lesson that steers nothing before a person has approved it
-    "waits for review: "
-)
+STATES = "states something"  # part of the reason of a lesson that only states a fact
 NO_CORRECTION = "it is not sure that it corrects the answer"  # suffix of the reason of such a lesson
 TALK = " | "  # separates question and answer
 ABOUT = " (about: "  # precedes the subject of a lesson that says little without it
@@ -43,6 +41,8 @@ class NewLesson(msgspec.Struct, frozen=True):
     exchange_id: int = 0
     reach: str = "topic"
     why: str = ""
+    project: str = ""
+    only_there: bool = False
 
 
 class OutcomeTable(Table[Outcome]):
@@ -63,7 +63,8 @@ class LessonTable(Table[Lesson]):
     columns = (
         "id, trigger_pattern, lesson_text, coalesce(principle, ''), effectiveness_score, injection_count,"
         " state, seen, maturity_days, general, private, origin, created_at, retired_because, reach, why,"
-        " (SELECT count(*) FROM vector_outcomes WHERE vector_id = growth_vectors.id AND user_feedback = 'good')"
+        " (SELECT count(*) FROM vector_outcomes WHERE vector_id = growth_vectors.id AND user_feedback = 'good'),"
+        " project, only_there"
     )
     value = Lesson
 

@@ -129,6 +129,8 @@ class LessonRecord(Record, frozen=True, kw_only=True):
     created_at: str
     last_seen: str
     retired_because: str
+    project: str = ""
+    only_there: bool = False
     exchange: str = ""
 
 

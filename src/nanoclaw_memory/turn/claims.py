@@ -40,7 +40,8 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 _TAGE = ("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag", "sonntag")
 _WHEN = regex(
     r"\b(?:(?P<yesterday>yesterday|gestern)|(?P<week>last week|letzte woche)|(?P<month>last month|letzten monat)|"
-    rf"(?:last|on|letzten|am) (?P<day>{'|'.join((*_WEEKDAYS, *_TAGE))})|(?P<ago>\d{{1,3}}) (?P<unit>days|weeks) ago|"
+    rf"(?:(?P<on>on|am)|last|letzten) (?P<day>{'|'.join((*_WEEKDAYS, *_TAGE))})|"
+    r"(?P<ago>\d{1,3}) (?P<unit>days|weeks) ago|"
     r"vor (?P<vor>\d{1,3}) (?P<einheit>tagen|wochen)|(?P<iso>\d{4}-\d{2}-\d{2}))\b",
     re.IGNORECASE,
 )
@@ -134,10 +135,12 @@ def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str,
     for one in (*recorded, values(said)):
         for kind, found in one.items():
             known.setdefault(kind, set()).update(found)
+    # "The port is 3307 now": whatever the person counts with it, the number is theirs.
+    theirs = {match["number"].replace(",", "").removesuffix(":00") for match in _NUMBER.finditer(said)}
     words = set(content_stems(sentence, language(sentence)))
     for record, one in zip(records, recorded, strict=True):
         for kind, found in one.items():
-            if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & known[kind]:
+            if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & (known[kind] | theirs):
                 continue
             shared = words & set(content_stems(record, language(sentence)))
             about = (
@@ -191,7 +194,8 @@ def _days(match: re.Match[str], today: date) -> tuple[date, date] | None:
         name = match["day"].casefold()
         wanted = (_WEEKDAYS if name in _WEEKDAYS else _TAGE).index(name)
         back = (today.weekday() - wanted - 1) % 7 + 1
-        return today - timedelta(days=back), today - timedelta(days=back)
+        # On a Monday, "on Monday" is today or a week ago.
+        return today - timedelta(days=back), today - timedelta(days=0 if match["on"] and back == 7 else back)
     if match["iso"]:
         try:
             day = date.fromisoformat(match["iso"])

@@ -14,21 +14,28 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.intake.authorship import split_exchange
+from nanoclaw_memory.intake.authorship import LONG, OwnWords, only_reports, split_exchange
 from nanoclaw_memory.lessons.corrections import asks_of
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.chunker import QUOTED
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.ongoing import (
+    asks_for_action,
+    is_confidential,
+    without_confidential,
+    work_in,
+)
 from nanoclaw_memory.retrieval.prepare import body_of
+from nanoclaw_memory.retrieval.reactions import only_comments, only_reacts
 from nanoclaw_memory.retrieval.sources import only_acknowledges
-from nanoclaw_memory.retrieval.stated_parts import is_substantial, only_asks, stated_in
+from nanoclaw_memory.retrieval.stated_parts import only_asks, stated_in
 from nanoclaw_memory.retrieval.value_changes import continues_question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
-from nanoclaw_memory.text import sentences
+from nanoclaw_memory.text import language, sentences
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -41,7 +48,9 @@ MOST_OF_CORRECTION = 160
 RECENT, MID = timedelta(days=7), timedelta(days=60)
 LATELY = timedelta(days=2)  # a topic this recent may be continued without being named
 SHOWN_ANCHORS = 3
-LAST = 12  # recent exchanges among which the last two worth repeating are looked for
+LAST = 12  # recent exchanges among which the last worth repeating are looked for
+MOST_ENDED = 2
+NEEDED = 0.3  # minimal probability that a question needed memory: others are about nothing of the person's
 
 
 SHORT = 45  # characters of a message that says little without its answer
@@ -76,6 +85,7 @@ class TellingLine(msgspec.Struct, frozen=True):
     text: str
     reason: str = ""
     newer: str = ""
+    score: float = 0.0  # the probability that it helps; 0 if that was not asked
 
 
 class Continuity(Plugin):
@@ -167,22 +177,27 @@ class Continuity(Plugin):
         recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        ended = [one for one in recent if _is_worth_repeating(one)][-2:]
+        worth = filter(self._is_worth_repeating, reversed(recent))
+        ended = [*itertools.islice(worth, MOST_ENDED)][::-1]
         later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
         last = [
             Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with the newer statement, if any
             for one in ended
         ]
-        lines, used = self._lines(last, set(), moment, "said last")
-        return _draft([*lines, *self._closing(self._topics(moment), moment)], used)
+        lines, used = self._lines(last, set(), moment, "said last", alone=True)
+        known = {*terms_of(" ".join(line.text for line in lines)), *terms_of(moment.scope.project)}
+        own = [one for one in self._topics(moment) if not known.issuperset(terms_of(one.label))]
+        lines += self._closing(own, moment)
+        return _draft(lines, used) if lines else Silence("nothing that was said lately is worth repeating")
 
     def _lines(
-        self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str
+        self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str, alone: bool = False
     ) -> tuple[list[TellingLine], int]:
         """Render the recollections that fit the budget, oldest first, each line with its reason; return their number
         too.
 
         Several lines of one conversation follow a line with its topic and date; a single line contains its own date.
+        `alone`: the topic is that of the recollections, and not of what was said beside them.
         """
         limit = min(self.own.context_budget, moment.budget)
         shares = (self.own.recent_share, self.own.mid_share)
@@ -190,7 +205,7 @@ class Continuity(Plugin):
         kept.sort(key=lambda one: one.exchange.id)
         lines: list[TellingLine] = []
         quoted: set[str] = set()  # newer statements that were quoted already
-        near = self._neighbours(kept)
+        near = {one.exchange.id: one.exchange for one in kept} if alone else self._neighbours(kept)
         given = frozenset[int]().union(*(one.passages for one in kept))
         talks = itertools.groupby(kept, key=lambda one: (one.exchange.session_id, self._day(one, moment)))
         for (_, day), found in talks:
@@ -224,7 +239,9 @@ class Continuity(Plugin):
                 else:
                     marks.append(one.mark)
                 dated = f"{line} ({'; '.join(filter(None, marks))})"
-                lines.append(TellingLine(dated, f"score {one.score:.2f}; {why}", one.overtaken_by))
+                reason = f"score {one.score:.2f}; {why}"
+                compared = 0.0 if one.binds or not wanted else one.score
+                lines.append(TellingLine(dated, reason, one.overtaken_by, compared))
         return lines, len(kept)
 
     @staticmethod
@@ -253,17 +270,20 @@ class Continuity(Plugin):
         asked = asked and one.sides != {PASTED}
         told = []
         # "I'm a diabetic" says more than a topic line with "diabetic".
-        says_more = one.binds or not (topics.is_only(user, topic) or _repeats(user, wanted))
+        says_more = one.binds or not (
+            topics.is_only(user, topic) or _repeats(user, wanted) or only_reacts(user)
+        )
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
             foreign = one.exchange.origin in FETCHED
-            own = message.alone and message.text == message.lines and not asks_of(message.text, labels=False)
             told.append(
-                came_from(one.exchange.origin, harmless(words)) if foreign else user_mentioned(words, own)
+                came_from(one.exchange.origin, harmless(words))
+                if foreign
+                else user_mentioned(words, _is_their_own(message))
             )
         if PASTED in one.sides and (pasted := _best_sentence(message.rest, wanted)):
             told.append(user_pasted(harmless(pasted)))
-        if agent and ("Agent" in one.sides or asked) and not only_acknowledges(user, agent):
+        if agent and ("Agent" in one.sides or asked) and not only_comments(user, agent):
             against = _quoted(excerpt(one.corrected, wanted, MOST_OF_CORRECTION))
             corrected = f', corrected: "{against}"' if against else ""
             told.append(you_said(harmless(excerpt(agent, wanted, MOST_CHARS))) + corrected)
@@ -278,7 +298,8 @@ class Continuity(Plugin):
         else:
             last = []
         last = last or ([] if own else self._recent(moment, since, topics.WINDOW))
-        return topics.track([(split_exchange(one).text, one.agent_response) for one in last])
+        told = [(split_exchange(one).text, one.agent_response) for one in last]
+        return topics.track([(without_confidential(said), without_confidential(own)) for said, own in told])
 
     def _recent(self, moment: Moment, since: str = "", limit: int = 100) -> list[Exchange]:
         """Return the last exchanges in the scope's project, oldest first."""
@@ -295,7 +316,8 @@ class Continuity(Plugin):
     def _closing(self, now_topics: Sequence[topics.Topic], moment: Moment) -> list[TellingLine]:
         lines = []
         since = stamp(moment.now - anchors.LIFETIME)
-        held = anchors.find(self._recent(moment, since), moment.now)
+        found = anchors.find(self._recent(moment, since), moment.now)
+        held = [anchor for anchor in found if not is_confidential(anchor.text)]
         if held:
             shown = "; ".join(f'"{anchor.text}" ({anchor.kind})' for anchor in held[:SHOWN_ANCHORS])
             lines.append(TellingLine(f"Hold on to: {shown}"))
@@ -304,6 +326,18 @@ class Continuity(Plugin):
             lines.append(TellingLine(f"Topics: {named}"))
         return lines
 
+    def _is_worth_repeating(self, exchange: Exchange) -> bool:
+        """Return whether an exchange is worth repeating unasked: what the person is working on, or a question about
+        their own affairs that was answered.
+        """
+        message, answer = split_exchange(exchange, teaches=False).lines, exchange.agent_response
+        if any(is_confidential(excerpt(side, set(), MOST_CHARS)) for side in (message, answer)):
+            return False
+        if work_in(message, self.context.judge):
+            return True
+        asks = only_asks(message) and not asks_for_action(message)
+        return asks and bool(answer) and self.context.need(message) >= NEEDED
+
     # ---- after the answer ----
 
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
@@ -311,10 +345,13 @@ class Continuity(Plugin):
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
 
 
-def _is_worth_repeating(exchange: Exchange) -> bool:
-    """Return whether an exchange is worth repeating: more than thanks, or a question that was answered."""
-    message = split_exchange(exchange, teaches=False).lines
-    return is_substantial(message) or (only_asks(message) and bool(exchange.agent_response))
+def _is_their_own(message: OwnWords) -> bool:
+    """Return whether a message is told as the user's own words, and not as perhaps quoting."""
+    if message.text != message.lines or message.rest:
+        return False
+    if message.alone and not asks_of(message.text, labels=False):
+        return True
+    return len(message.text) <= LONG and only_reports(message.text)
 
 
 def _best_sentence(pasted: str, wanted: set[str]) -> str:
@@ -367,6 +404,7 @@ def _draft(lines: Sequence[TellingLine], hits: int, recalled: Recalled | None = 
         statements=tuple(_quoted_statement(line.text) for line in lines),
         nearly=recalled.nearly if recalled else (),
         newer=tuple(line.newer for line in lines),
+        scores=tuple(line.score for line in lines),
     )
 
 
@@ -494,7 +532,7 @@ def _names_a_topic(topic: str, text: str) -> bool:
         return bool(topic)
     # The capital of a sentence's first word does not make it a name.
     inside = any(before[-1:].islower() or before.endswith(",") for before in text.split(f" {topic}")[:-1])
-    is_name = topic[0].isupper() and inside
+    is_name = topic[0].isupper() and inside and language(text) != "german"  # there every noun has a capital
     return is_name or text.casefold().count(topic.casefold()) > 1
 
 

@@ -26,6 +26,9 @@ EACH_CONCEPT = 0.15
 OF_THE_ANSWER = ("self-talk", "plan as done", "long answer")
 SUSTAINED_LEVEL = 0.8
 SUSTAINED_FOR = timedelta(minutes=45)
+# What a person newly asks for is no unrest, however often they do: "use RabbitMQ", "the port is 3307, not 3306".
+ORDINARY_CHANGES = frozenset(("dont", "should", "future", "always", "use", "prefer", "value"))
+OF_ORDINARY_WORK = ("new concepts", "before")  # the person's new subjects are no drift of the agent's
 CARRIED = 0.5  # share of an exchange's entropy that carries over to the next
 LEAST_CARRIED = 0.1
 BRIEF = 80
@@ -94,9 +97,25 @@ def measure(
     if agent and brief and len(agent) >= LONG:
         parts["long answer"] = WEIGHTS["long answer"]
     correction = {"correction": WEIGHTS["correction"]}
-    if total(parts | correction) >= least and corrections.find(user) and not corrections.asks_of(user):
+    if total(parts | correction) >= least and contradicts(user):
         return correction | parts
     return parts
+
+
+def contradicts(user: str) -> bool:
+    """Return whether a person says that an answer was wrong or that they had to say it again."""
+    found = [one for one in corrections.find(user) if one.kind not in ORDINARY_CHANGES]
+    return bool(found) and not corrections.asks_of(user)
+
+
+def unrest(measures: Sequence[Measure]) -> list[float]:
+    """Return after each exchange what was wrong in it and what is left of the unrest before it."""
+    levels: list[float] = []
+    for measure in measures:
+        wrong = total({name: part for name, part in measure.parts.items() if name not in OF_ORDINARY_WORK})
+        left = CARRIED * levels[-1] if levels else 0.0
+        levels.append(round(wrong + left, 2) if measure.parts or not measure.entropy else measure.entropy)
+    return levels
 
 
 def carried(measures: Sequence[Measure]) -> dict[str, float]:
@@ -130,8 +149,8 @@ def trend(measures: Sequence[Measure], now: float) -> str:
 def sustained(measures: Sequence[Measure], now: datetime) -> timedelta | None:
     """Return how long entropy has been high without a break; None if not long enough to report."""
     since: datetime | None = None
-    for measure in reversed(measures):
-        if measure.entropy < SUSTAINED_LEVEL:
+    for measure, level in zip(reversed(measures), reversed(unrest(measures)), strict=True):
+        if level < SUSTAINED_LEVEL:
             break
         since = moment_of(measure.at)
     span = now - since if since else timedelta(0)

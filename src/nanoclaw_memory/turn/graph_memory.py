@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store.facts import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
 from nanoclaw_memory.text import fingerprint
@@ -16,6 +17,7 @@ from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
 from nanoclaw_memory.types import GraphHit
 
 MAX_LINE = 400
+_LATER = regex(r'(?<=^• )".*" \(\d{4}-\d\d-\d\d\); (?:earlier|superseded): ')
 MATCHED = (1, 2)  # search phases that match a named entity
 
 
@@ -115,8 +117,8 @@ class GraphMemory(Plugin):
 
 
 def _statements(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the statements of lines, without their dates."""
-    return tuple(line.partition(" (since ")[0] for line in lines)
+    """Return the statements of lines, without their dates and without later statements before them."""
+    return tuple(_LATER.sub("", line).partition(" (since ")[0] for line in lines)
 
 
 def _injected_facts(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
@@ -125,5 +127,5 @@ def _injected_facts(answer: CachedAnswer) -> frozenset[tuple[str, int]]:
 
 
 def _line(hit: GraphHit) -> str:
-    text = hit.dated if len(hit.dated) <= MAX_LINE else hit.dated[:MAX_LINE] + "…"
+    text = hit.told if len(hit.told) <= MAX_LINE else hit.told[:MAX_LINE] + "…"
     return f"{text} [linked]" if hit.linked else text

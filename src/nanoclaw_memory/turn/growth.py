@@ -11,6 +11,7 @@ from nanoclaw_memory.clock import local_day, stamp
 from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
+from nanoclaw_memory.lessons.places import names
 from nanoclaw_memory.lessons.service import update_effectiveness
 from nanoclaw_memory.providers.calibration import Calibration
 from nanoclaw_memory.store.currency import SUPERSEDED
@@ -40,8 +41,7 @@ class Growth(Plugin):
 
     def session_start(self, moment: Moment) -> Answer:
         """Inject the lessons about answering in general: once per session, not with every message."""
-        active = self.context.lessons.all(("active",), moment.scope.private)
-        general = [lesson for lesson in active if lesson.general]
+        general = [lesson for lesson in self._active(moment) if lesson.general]
         if not general:
             return Silence("no lesson is about answers in general")
         marks = self._marks(general)
@@ -54,17 +54,18 @@ class Growth(Plugin):
         reasons = tuple(
             f"about answers in general, corrected {plural(lesson.seen, 'time')}" for lesson in chosen
         )
-        lines = _lines(chosen, marks, moment.now.tzinfo)
+        lines = self._lines(chosen, marks, moment.now.tzinfo)
         return Draft(blocks.GROWTH, lines, fence=FENCE, hits=len(chosen), reasons=reasons)
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
-        if matching.calls_for_nothing(self.context.need(message)):
+        judge = self.context.judge
+        if judge is None and matching.calls_for_nothing(self.context.need(message)):
             return Silence("the message needs nothing of memory")
-        active = self.context.lessons.all(("active",), moment.scope.private)
+        active = self._active(moment, message)
         if not active:
             return Silence("no lesson is active")
         cosines, reach, note = self._cosines(message, moment)
-        most, judge = self.own.max_lessons, self.context.judge
+        most = self.own.max_lessons
         if judge is not None:
             found = matching.judged_match(message, active, cosines, reach, most, judge)
         else:
@@ -79,13 +80,39 @@ class Growth(Plugin):
             return Silence("no lesson applies", notes)
         return Draft(
             blocks.GROWTH,
-            _lines([match.lesson for match in found], marks, moment.now.tzinfo),
+            self._lines([match.lesson for match in found], marks, moment.now.tzinfo),
             fence=FENCE,
             hits=len(found),
             notes=notes,
             then=lambda: self._injected(found, message, moment),
             reasons=tuple(f"score {match.score:.2f}: {match.why}" for match in found),
         )
+
+    def _active(self, moment: Moment, message: str = "") -> list[Lesson]:
+        """Return the active lessons that hold in the scope's project, or in one that the message names."""
+        own = self.context.own_project
+        return [
+            lesson
+            for lesson in self.context.lessons.all(("active",), moment.scope.private)
+            if own in (None, lesson.project) or not lesson.only_there or names(message, lesson.project)
+        ]
+
+    def _lines(
+        self, lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]], zone: tzinfo | None
+    ) -> tuple[str, ...]:
+        """Render each lesson with its day, the other project of which it is, and the later statement on its subject."""
+        own = self.context.own_project
+        lines = []
+        for lesson in lessons:
+            mark, newer = marks.get(lesson.id, ("", None))
+            elsewhere = lesson.project if own is not None and lesson.project != own else ""
+            about = (
+                local_day(lesson.created_at, zone),
+                newer.told(mark) if newer else "",
+                f"learnt in project {elsewhere}" if elsewhere else "",
+            )
+            lines.append(f"• {lesson.lesson} [{lesson.principle}] ({'; '.join(filter(None, about))})")
+        return tuple(lines)
 
     def _marks(self, lessons: Sequence[Lesson], fresh: bool = False) -> dict[int, tuple[str, Newer]]:
         """Return the lessons that a later statement supersedes, with the mark and that statement."""
@@ -96,7 +123,8 @@ class Growth(Plugin):
         measures = self.context.turns.measures(moment.scope.session_id, 1)
         level = measures[-1].entropy if measures else 0.0
         ids = [match.lesson.id for match in found]
-        self.context.lessons.injected(ids, moment.scope.session_id, message, level, stamp(moment.now))
+        kept = self.context.intake.talk(message, "lessons").text  # a prompt may contain a credential
+        self.context.lessons.injected(ids, moment.scope.session_id, kept, level, stamp(moment.now))
 
     def _cosines(self, message: str, moment: Moment) -> tuple[Mapping[int, float], Reach, str]:
         """Return each lesson's similarity, the thresholds, and why vectors take no part, if they do not."""
@@ -145,20 +173,6 @@ class Growth(Plugin):
 def _current(lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]]) -> list[Lesson]:
     """Return the lessons that nothing supersedes."""
     return [lesson for lesson in lessons if lesson.id not in marks or marks[lesson.id][0] != SUPERSEDED]
-
-
-def _lines(
-    lessons: Sequence[Lesson], marks: Mapping[int, tuple[str, Newer]], zone: tzinfo | None
-) -> tuple[str, ...]:
-    """Render each lesson with its day, and with the later statement on its subject if there is one."""
-    lines = []
-    for lesson in lessons:
-        mark, newer = marks.get(lesson.id, ("", None))
-        dated = "; ".join(
-            filter(None, (local_day(lesson.created_at, zone), newer.told(mark) if newer else ""))
-        )
-        lines.append(f"• {lesson.lesson} [{lesson.principle}] ({dated})")
-    return tuple(lines)
 
 
 def _about(lesson: Lesson, taught: Teaching) -> bool:

@@ -196,7 +196,7 @@ class TurnLifecycle:
         notes = self.pipeline.after_turn(exchange, calls, scope, now)
         measured = self.context.turns.measures(scope.session_id, 1)
         entropy = measured[-1].entropy if measured and measured[-1].exchange_id == number else 0.0
-        taught = self.context.lessons.learnt_from(number) if entropy else ()
+        taught = self.context.lessons.learnt_from(number)
         self.telemetry.record("exchange", chars=len(user) + len(agent), redacted=hidden + more)
         return Recorded(
             id=number,

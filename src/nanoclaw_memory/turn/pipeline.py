@@ -289,6 +289,7 @@ def _plain(answer: Any) -> Any:
         reasons=_short(answer.reasons, len(lines)),
         statements=_short(answer.statements, len(lines), blocks.MAX_LINE * 4),
         nearly=_short(answer.nearly, NEARLY),
+        scores=tuple(map(float, answer.scores)),
     )
 
 

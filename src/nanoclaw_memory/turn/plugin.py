@@ -40,7 +40,9 @@ class Draft(msgspec.Struct, frozen=True):
     never injected without one of them. A line that the session received in an earlier turn is not injected again,
     nor is one whose words are in the session's start: `statements` are the words to look for there, without date,
     place or mark; by default the line itself. `newer` are the statements that supersede those of the lines: both are
-    injected or neither. `nearly` are lines that were not chosen, each with its reason.
+    injected or neither. `scores` are the probabilities that the lines help; if the session has received a line, others
+    of the turn that help far less are not injected in its place. A line without a score is not compared.
+    `nearly` are lines that were not chosen, each with its reason.
     """
 
     label: str
@@ -53,6 +55,7 @@ class Draft(msgspec.Struct, frozen=True):
     statements: tuple[str, ...] = ()
     nearly: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 class Silence(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import label_of, marks, safe_line
-from nanoclaw_memory.retrieval.candidates import Candidate
+from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
 from nanoclaw_memory.retrieval.searcher import Question
@@ -72,6 +72,7 @@ class RecallPlugin(Plugin):
             statements=(*texts, *(hit.text for hit in documents)),
             nearly=recalled.nearly,
             newer=tuple(body_of(candidate.newer.passage) if candidate.newer else "" for candidate in chosen),
+            scores=tuple(0.0 if BINDS in candidate.parts else candidate.score for candidate in chosen),
         )
 
     def _documents(self, message: str, moment: Moment) -> tuple[Hit, ...]:

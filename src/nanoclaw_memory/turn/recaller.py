@@ -12,7 +12,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
-from nanoclaw_memory.retrieval.relevance import is_short_question
+from nanoclaw_memory.retrieval.relevance import is_short_question, names_nothing
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.workspace.policies import POLICIES
@@ -20,6 +20,7 @@ from nanoclaw_memory.workspace.policies import POLICIES
 if TYPE_CHECKING:
     from nanoclaw_memory.retrieval.candidates import Candidate
     from nanoclaw_memory.retrieval.gate import Helpful, Verdict
+    from nanoclaw_memory.store.passage_search import StoredPassage
     from nanoclaw_memory.turn.context import PluginContext
     from nanoclaw_memory.turn.plugin import Moment
     from nanoclaw_memory.types import Newer, Passage
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # Chosen with bench/needs.py on conversations that the weights were not trained on.
 OPEN = 0.4  # minimal probability that a message needs memory for anything to be injected
 SHARE = 0.15  # minimal share of the best passage's probability
+SURE = 0.8  # probability of the best passage from which on, with the model, others need a larger share
+SHARE_BESIDE_SURE = 0.4
 MOST_OF_DAYS = 10  # maximal passages when the message asks about certain days
 LEAST = 0.03  # minimal probability of a passage
 MOST = 6  # maximal passages of one turn
@@ -96,6 +99,8 @@ class Recaller:
         cold, need = context.embedder is None, context.need(message)
         by_words = (context.without_embedder,) if cold else ()
         when = dates.when(message, moment.now.date())
+        if gated and names_nothing(message) and not (when.days or when.latest):
+            return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
         if (
             gated
             and need < CONCEIVABLE
@@ -119,12 +124,17 @@ class Recaller:
             return Recalled((), need, (), (error.message,))
         verdict = found.verdict
         verdict = replace(verdict, helpful=tuple(filter(self._is_new_to_turn, verdict.helpful)))
-        picked = _picked(verdict) if verdict.probability >= OPEN or not gated else []
+        picked = _picked(verdict, cold) if verdict.probability >= OPEN or not gated else []
         known = {one.candidate.stored.id for one in picked}
         bound = [
             one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
         ]
-        chosen = self._in_order(question, [*bound, *picked], verdict.helpful)
+        in_window = (
+            replace(question, wanted=context.retrieval.for_turn("", 0)) if scope.session_id else question
+        )
+        ordered = self._in_order(in_window, [*bound, *picked], verdict.helpful)
+        window = _Window(scope.session_id, after)
+        chosen = tuple(one for one in ordered if not window.has(one.stored) and not window.overtakes(one))
         return Recalled(
             chosen,
             max(verdict.probability, OPEN) if bound else verdict.probability,
@@ -165,7 +175,7 @@ class Recaller:
             verdict = chats.consider(question, need).verdict
         except StoreError:  # private memory answers without it
             return ()
-        picked = _picked(verdict)[:left] if verdict.probability >= OPEN else []
+        picked = _picked(verdict, question.fast)[:left] if verdict.probability >= OPEN else []
         shown = chats.searcher.in_order(question, [one.candidate for one in picked])
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
@@ -176,14 +186,33 @@ class Recaller:
         return fact not in self.facts_told and not stored.path.startswith(INJECTED_ELSEWHERE)
 
 
-def _picked(verdict: Verdict) -> list[Helpful]:
-    """Choose the passages that are worth their tokens: more if it is certain that the message needs memory."""
+class _Window(msgspec.Struct, frozen=True):
+    """What the model still has of the conversation itself: the session's exchanges after a number."""
+
+    session: str
+    after: int
+
+    def has(self, stored: StoredPassage) -> bool:
+        """Return whether a passage was said in it."""
+        said = stored.passage
+        return bool(self.session) and said.session == self.session and said.number > self.after
+
+    def overtakes(self, one: Candidate) -> bool:
+        """Return whether something said in it certainly supersedes a passage."""
+        return one.newer is not None and one.gives_way and self.has(one.newer)
+
+
+def _picked(verdict: Verdict, cold: bool) -> list[Helpful]:
+    """Choose the passages that are worth their tokens: more if it is certain that the message needs memory, fewer
+    beside one that surely helps (which a `cold` process cannot tell well enough).
+    """
     if verdict.about["only days"]:  # the message asks what was done then, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
     best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
     # The old answer to the same message must not raise the threshold for newer statements.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
-    least = max(SHARE * first.probability, LEAST) if first else 0.0
+    share = SHARE_BESIDE_SURE if first and not cold and first.probability >= SURE else SHARE
+    least = max(share * first.probability, LEAST) if first else 0.0
     picked = [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
     if first is None or first is best[0]:
         return picked

@@ -15,6 +15,7 @@ from nanoclaw_memory.turn.plugin import Draft
 _MARK = regex(
     r"\[(?:linked|earlier|superseded)\b[^\[\]]*\]"
     r'|\s*[;·] (?:earlier|superseded)(?:, (?:see|by) .*? of \d{4}-\d\d-\d\d(?:: ".*?")?)?(?=[)\]·])'
+    r'|".*?" \(\d{4}-\d\d-\d\d\); (?:earlier|superseded): '
 )
 _AGE = regex(
     r"\b(?:\d+d ago|earlier today|today|yesterday|undated|last (?:week|\w+day)|on \w+day"
@@ -24,6 +25,8 @@ _BULLET = regex(r"^(?:[-*+•>#]+\s+)+")
 ALREADY = "this session was given it already"
 ELSEWHERE = "another line of this turn says it"
 NEWER = "this session was given what is newer"
+LESS = "it helps far less than what this session was given already"
+LEAST_SHARE = 0.6  # minimal share of the score of the best line that the session has already
 _OPENING = ("", *" \"'“„«(*_[`")  # characters that may precede a statement
 _CLOSING = ".,;:!?)]\"'”»*_`"
 
@@ -38,6 +41,7 @@ class ReceivedLines:
         self._current = ""  # current statements in this turn's blocks
         self._statements: set[str] = set()  # all statements in this turn's blocks, current or not
         self._newer: set[str] = set()  # statements that supersede one injected in this turn
+        self._best = 0.0  # the best score among lines that would be injected if the session did not have them
 
     @property
     def new(self) -> dict[str, str]:
@@ -57,6 +61,15 @@ class ReceivedLines:
         """Return whether a turn or the start contained this line as the last one on its subject."""
         told = self._lines.get(line.subject)
         return line.stated in told if told else _contains(self._start, line.statement)
+
+    def note_best(self, lines: Iterable[FreshLine]) -> None:
+        """Remember the best line of this turn that the session has already."""
+        known = (line.score for line in lines if (line.known or self.where(line)) in (ALREADY, NEWER))
+        self._best = max([self._best, *known])
+
+    def suffices_without(self, line: FreshLine) -> bool:
+        """Return whether what the session has already helps far more than this line."""
+        return 0 < line.score < LEAST_SHARE * self._best
 
     def overtake(self, lines: Sequence[FreshLine]) -> list[FreshLine]:
         """Mark lines whose newer statement the session already has: neither is injected again.
@@ -85,7 +98,7 @@ class ReceivedLines:
                 self._subjects.add(line.subject)
             self._lines[line.subject].add(line.stated)
         for line in repeated:
-            if line.subject in self._subjects:
+            if line.subject in self._subjects and line.known != LESS:
                 self._lines[line.subject].add(line.stated)
 
 
@@ -98,6 +111,7 @@ class FreshLine(msgspec.Struct, frozen=True):
     statement: str  # the text to look for in the session's start
     newer: str = ""  # the statement that supersedes it
     known: str = ""  # why it is not injected
+    score: float = 0.0  # the probability that it helps; 0 if it is not compared
 
     @property
     def stated(self) -> str:
@@ -120,13 +134,16 @@ def fresh_lines(draft: Draft, given: ReceivedLines) -> tuple[list[FreshLine], li
     repeated: list[FreshLine] = []
     waiting: list[FreshLine] = []
     answered = False  # whether a line followed the last introduction
-    for line in given.overtake(_lines_of(draft)):
+    lines = given.overtake(_lines_of(draft))
+    given.note_best(lines)
+    for line in lines:
         if draft.reasons and not line.reason:
             waiting = [line] if answered else [*waiting, line]
             answered = False
             continue
         answered = True
         known = line.known or given.where(line) or (ELSEWHERE if _states_same(kept, line) else "")
+        known = known or (LESS if given.suffices_without(line) else "")
         if known:
             repeated.append(replace(line, known=known))
             continue
@@ -148,6 +165,7 @@ def _lines_of(draft: Draft) -> list[FreshLine]:
             compared=comparable(text),
             statement=comparable(at(draft.statements, place) or text).rstrip(_CLOSING),
             newer=comparable(at(draft.newer, place)).rstrip(_CLOSING),
+            score=draft.scores[place] if place < len(draft.scores) else 0.0,
         )
         for place, text in enumerate(draft.lines)
     ]

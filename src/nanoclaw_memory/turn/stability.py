@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nanoclaw_memory.errors import NanoClawError, StoreError
 from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.lessons import corrections
+from nanoclaw_memory.lessons.learning import surely_corrects
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.searcher import Question
@@ -36,14 +37,13 @@ MAX_ANSWER = 8_000  # characters of an answer whose values are checked
 MOST_SENTENCES = 20
 RECORDS = 12  # number of passages with which a sentence is compared
 CALM = 0.4
-SURE = 0.7  # minimal probability with which the judge calls a message a correction
 REPEATED = 3  # times that the same was asked and answered
 LOOP_WINDOW = 20  # number of last tool calls that are checked for loops
 SAME_CALL = 5
 SAME_FILE = 3
 SAME_OUTPUT = 3
 MOST_PRINCIPLES = 8
-_OF_A_MESSAGE = frozenset(("correction", "emotion"))
+_OF_A_MESSAGE = frozenset(("correction", "emotion", *entropy.OF_ORDINARY_WORK))
 _READS = regex(r"read|view|cat\b|open|get_file", re.IGNORECASE)
 _HEADING = regex(r"^#{1,6}\s+(?P<title>.+?)\s*#*$")
 _MARKUP, _AFTER_NAME = regex(r"[*_`]"), regex(r"\s*[:–—]\s*|\s-\s")
@@ -86,8 +86,9 @@ class Stability(Plugin):
         parts = self._parts_now(message, before[-OF_CONCEPTS:], measures, least)
         level = entropy.total(parts)
         lines: dict[str, str] = {}  # with the reason of each
-        # The agent reads the message's own correction or anger itself: only other drift is reported.
-        drifting = entropy.total({name: parts[name] for name in parts.keys() - _OF_A_MESSAGE})
+        # The agent reads the message's own correction, anger and subjects itself: only other drift is reported.
+        left = entropy.CARRIED * entropy.unrest(measures)[-1] if measures else 0.0
+        drifting = left + entropy.total({name: parts[name] for name in parts.keys() - _OF_A_MESSAGE})
         if drifting >= self.own.entropy_threshold:
             named = ", ".join(f"{name} {value:.2f}" for name, value in parts.items())
             drift = f"Drift: {named}. Go back to what was asked."
@@ -171,7 +172,7 @@ class Stability(Plugin):
         judge = self.context.judge
         asked = before[-1].agent_response if before else ""
         unsure = judge is not None and asked and "correction" not in parts
-        if unsure and judge and judge.probability("correction", exchange.user_message, asked) >= SURE:
+        if unsure and judge and surely_corrects(judge, exchange.user_message, asked):
             parts["correction"] = entropy.WEIGHTS["correction"]
         measures = self.context.turns.measures(exchange.session_id, LOOKED_BACK)
         parts |= entropy.carried([measure for measure in measures if measure.exchange_id != exchange.id])
@@ -179,12 +180,15 @@ class Stability(Plugin):
             exchange.id, exchange.session_id, exchange.timestamp, entropy.total(parts), parts
         )
         signs = [
-            Sign(exchange.id, kind, one_line(detail)[:300]) for kind, detail in self._signs(exchange, moment)
+            Sign(exchange.id, kind, one_line(detail)[:300])
+            for kind, detail in self._signs(exchange, before, moment)
         ]
         if signs:
             self.context.turns.put_signs(exchange.session_id, signs)
 
-    def _signs(self, exchange: Exchange, moment: Moment) -> Iterator[tuple[str, str]]:
+    def _signs(
+        self, exchange: Exchange, before: Sequence[Exchange], moment: Moment
+    ) -> Iterator[tuple[str, str]]:
         from nanoclaw_memory.lessons.corrections import principle_of
         from nanoclaw_memory.turn import claims
 
@@ -193,7 +197,7 @@ class Stability(Plugin):
         for claim in claims.memories(exchange.agent_response):
             if not claims.supported(claim, self._supporting_texts(claim, exchange)):
                 yield "unsupported-memory", f'"{claim.text}" - nothing on record says so'
-        yield from self._disagreements(exchange)
+        yield from self._disagreements(exchange, before)
         for claim in claims.dated(exchange.agent_response, moment.now.date()):
             day = claims.contradicted(claim, self._candidates(claim, exchange), lambda: self._logs(moment))
             if day:
@@ -202,14 +206,19 @@ class Stability(Plugin):
             exchange.agent_response, exchange.user_message, self.principles
         ).items():
             yield "principle", f"{name}: {how}"
-        for correction in corrections.find(exchange.user_message)[:1]:
+        found = (
+            corrections.find(exchange.user_message)[:1] if entropy.contradicts(exchange.user_message) else []
+        )
+        for correction in found:
             principle = principle_of(correction.sentence)
             if principle in self.principles:
                 yield "principle", f"{principle}: the user corrected you"
 
-    def _disagreements(self, exchange: Exchange) -> Iterator[tuple[str, str]]:
-        """Yield values in the answer that contradict pages, logs, entries or facts."""
+    def _disagreements(self, exchange: Exchange, before: Sequence[Exchange]) -> Iterator[tuple[str, str]]:
+        """Yield values in the answer that contradict pages, logs, entries or facts, and what the person said before."""
         from nanoclaw_memory.turn import claims
+
+        said = "\n".join(one.user_message for one in (*before, exchange))
 
         for sentence in sentences(exchange.agent_response[:MAX_ANSWER])[:MOST_SENTENCES]:
             if sentence.endswith("?") or not claims.values(sentence):
@@ -217,7 +226,7 @@ class Stability(Plugin):
             records = self._records(sentence)
             later = self.context.retrieval.overtaken_passages([stored.id for stored in records])
             current = [body_of(stored.passage) for stored in records if stored.id not in later]
-            if found := claims.disagreement(sentence, current, exchange.user_message):
+            if found := claims.disagreement(sentence, current, said):
                 yield (
                     "contradiction",
                     f'you said "{found[0]}" in "{sentence[:120]}"; on record: "{found[1][:150]}"',

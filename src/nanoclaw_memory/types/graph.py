@@ -120,10 +120,12 @@ class GraphHit(msgspec.Struct, frozen=True):
     @property
     def when(self) -> str:
         """Return since when it holds, who stated it, and the later statement on the same subject."""
+        return self._when(self.newer.quoted(self.mark) if self.newer else "")
+
+    def _when(self, newer: str) -> str:
         day = self.since or (self.item.valid_from or self.item.created_at)[:10]
         since = f"since {day}" if day else ""  # an alias has no day
         said = IN_SHARED_CHAT if self.shared else stated_by(self.item.origin)
-        newer = self.newer.quoted(self.mark) if self.newer else ""
         place = f"project {self.elsewhere}" if self.elsewhere else ""
         return "; ".join(filter(None, (since, place, said, newer)))
 
@@ -131,6 +133,13 @@ class GraphHit(msgspec.Struct, frozen=True):
     def dated(self) -> str:
         """Return the text with its date."""
         return f"{self.text} ({self.when})" if self.when else self.text
+
+    @property
+    def told(self) -> str:
+        """Return the text with its date, after the later statement on its subject."""
+        if self.newer is None or not self.newer.text:
+            return self.dated
+        return f'"{self.newer.text}" ({self.newer.day}); {self.mark}: {self.text} ({self._when("")})'
 
 
 def tier(activation: float) -> str:

@@ -188,6 +188,11 @@ class Turn(msgspec.Struct, frozen=True):
         return f"{self.boot}\n{blocks}".strip() if self.boot else blocks
 
 
+HELD = (
+    "waits for review: "  # prefix of the reason of a lesson that steers nothing before a person approves it
+)
+
+
 class Lesson(msgspec.Struct, frozen=True):
     """What a correction taught: when it applies, what to do, and whether it has helped."""
 
@@ -208,6 +213,13 @@ class Lesson(msgspec.Struct, frozen=True):
     reach: str = "topic"  # general, topic, once
     why: str = ""  # how the correction was found, and with which certainty
     helped: int = 0  # injections after which the answer followed it
+    project: str = ""  # the project in which it was learnt; empty if it is of none
+    only_there: bool = False  # whether its words say that it holds in that project
+
+    @property
+    def is_only_noted(self) -> bool:
+        """Return whether it steers nothing and awaits no decision: a fact, an exception, something unsure."""
+        return self.state == "candidate" and not self.why.startswith(HELD)
 
 
 class Outcome(msgspec.Struct, frozen=True):

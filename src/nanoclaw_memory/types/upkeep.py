@@ -141,6 +141,8 @@ class Status(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()  # lost or unusable databases, a clock that jumped
     off: tuple[str, ...] = ()  # directories in which memory is switched off
     caches: tuple[CacheSize, ...] = ()
+    exchanges: int = 0  # messages with their answers
+    conversations: int = 0
 
 
 class JobResult(msgspec.Struct, frozen=True):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import day_of, stamp
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.graph import clauses
 from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.stated_parts import is_substantial
+from nanoclaw_memory.retrieval.ongoing import is_confidential, labels_work, reports_work
 from nanoclaw_memory.statements import Features, contained, contradiction, features, restates
-from nanoclaw_memory.text import one_line, only_asks, sentences
-from nanoclaw_memory.types import FOREIGN, LogLine, Refreshed
+from nanoclaw_memory.text import one_line, sentences
+from nanoclaw_memory.types import FOREIGN, OWN, Exchange, LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
 from nanoclaw_memory.workspace import log
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 FOCUS, DECIDED, OPEN = "Current Focus", "Recent Decisions", "Open Questions"
 EMPTY = f"# Active Context\n\n## {FOCUS}\n\n## {DECIDED}\n\n## {OPEN}\n"
+FOCUS_DAYS = 7
 DECISION_DAYS = 7
 QUESTION_DAYS = 14
 MOST = {FOCUS: 3, DECIDED: 6, OPEN: 6}
@@ -63,9 +66,9 @@ def refresh(group: Group) -> Refreshed:
 
 
 def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, list[str]]:
-    """Return the new page, and which of its lines are ours; unchanged when there is nothing new."""
+    """Return the new page, and which of its lines are ours; unchanged when there is nothing to add or to remove."""
     fresh = {FOCUS: _focus(group), DECIDED: list(_decisions(group)), OPEN: list(_questions(group))}
-    if not any(fresh.values()):
+    if not ours and not any(fresh.values()):
         return before, ours
     text = before or EMPTY
     for line in ours:
@@ -84,17 +87,32 @@ def _with_fresh_lines(group: Group, before: str, ours: list[str]) -> tuple[str, 
 
 
 def _focus(group: Group) -> list[str]:
-    """Return the person's statements and wishes on the session's topics, latest first; else their last words."""
+    """Return what the person is working on, latest first: as they said in the session, else in the last days."""
     if not group.has("continuity"):
         return []
-    exchanges = group.exchanges.of_session(group.scope.session_id, limit=20)
-    own = [
-        (split_exchange(exchange).text.split("\n")[0], len(exchange.topic.split()) > 1)
-        for exchange in exchanges
-    ]
-    own = [(text, has_topic) for text, has_topic in own if is_substantial(text)]
-    telling = [text for text, has_topic in reversed(own) if has_topic and not only_asks(text)]
-    return list(_presentable(group, dict.fromkeys(telling or [text for text, _ in own[-1:]])))
+    said = group.exchanges.of_session(group.scope.session_id, limit=20)
+    found = _work(group, said)
+    if not found:
+        since = stamp(group.clock.now() - timedelta(days=FOCUS_DAYS))
+        project = group.scope.project if group.settings.projects.enabled else None
+        found = _work(group, group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project))
+    return list(itertools.islice(_presentable(group, dict.fromkeys(found)), MOST[FOCUS]))
+
+
+def _work(group: Group, said: Sequence[Exchange]) -> list[str]:
+    """Return the person's sentences about work under way that nothing newer overtakes, latest first."""
+    told = {one.id: work for one in reversed(said) if one.origin in OWN and (work := _work_in(group, one))}
+    overtaken = group.retrieval.overtaken("exchanges", list(told)) if told else {}
+    return [work for number, work in told.items() if number not in overtaken]
+
+
+def _work_in(group: Group, exchange: Exchange) -> str:
+    """Return the person's own sentences in an exchange that report work under way."""
+    told = split_exchange(exchange, teaches=False).text
+    own = told if labels_work(told) else split_exchange(exchange).text
+    judge = group.resources.judge
+    found = (part for line in own[:MAX_TALK].split("\n") for part in clauses.sentences(line))
+    return " ".join(part for part in found if reports_work(part, judge))
 
 
 def _decisions(group: Group) -> Iterator[str]:
@@ -199,11 +217,11 @@ def _features(line: str) -> Features:
 
 
 def _presentable(group: Group, texts: Iterable[str], origin: str = "owner") -> Iterator[str]:
-    """Yield shortened, attributed lines without credentials; suspicious and forgotten ones are left out."""
+    """Yield shortened, attributed lines; suspicious, forgotten and confidential ones are left out."""
     by = "" if origin == "owner" else f"[by {origin}] "
     for text in texts:
         admitted = group.intake.admit_or_none(one_line(text))
-        if admitted is None or not admitted.text or admitted.suspicions:
+        if admitted is None or not admitted.text or admitted.suspicions or is_confidential(admitted.text):
             continue
         line = admitted.text
         yield by + (line if len(line) <= MAX_LINE else line[: MAX_LINE - 1].rstrip() + "…")

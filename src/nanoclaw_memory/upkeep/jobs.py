@@ -268,6 +268,8 @@ def _propose_principle(group: Group, lesson: Lesson, principle: str, page_bytes:
         f"learnt {days(lesson, group.clock.now())} days ago, injected {lesson.injections} times, "
         f"effective in {lesson.effectiveness:.0%}"
     )
+    if lesson.project:
+        why += f"; it was learnt in project {lesson.project}, and SOUL.md is read in every project"
     if lesson.private:
         why += "; it was learnt in private, and SOUL.md is read in shared chats too"
     target = SIZE_TARGETS[PRINCIPLES_PAGE]

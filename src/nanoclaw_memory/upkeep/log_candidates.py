@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.errors import FileProblem
+from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.date_words import LEXICON
+from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.statements import features, gives_reason, same_statement
 from nanoclaw_memory.store.mentions import MentionTable
 from nanoclaw_memory.text import content_words, fingerprint, one_line
@@ -38,6 +41,16 @@ _LASTING_TAGS = frozenset(
 )
 # Open items do not last, and lines of others are never promoted on their own.
 _NEVER_PROMOTED = frozenset("todo task question open idea web tool untrusted import".split())
+# What such lines say holds until somebody changes it.
+_SETTLED = _LASTING_TAGS - {"project", "milestone"} | {"instruction", "principle", "value"}
+_WEEKDAYS = "|".join(name for name, word in LEXICON.items() if word.kind == "weekday")
+# What is over on a day: "tomorrow", "by Friday", but not "every Friday" or "from Monday on".
+_FOR_A_DAY = regex(
+    r"\b(?:tonight|tomorrow|this (?:week|weekend|afternoon|evening|morning)|(?:next|coming) \w+|(?:today|heute)(?=\W*$)"
+    r"|übermorgen|heute abend|(?<!am )(?<!jeden )morgen|dieses wochenende|(?:nächste|kommende|diese)[nmrs]? \w+)\b"
+    rf"|(?<!from )(?<!as of )\b(?:on|by|before|for|until|till|am|bis|vor|für) (?:{_WEEKDAYS})\b(?! on\b)",
+    re.IGNORECASE,
+)
 SAID = "exchanges/"  # followed by its number: the path of an exchange
 _QUESTION = re.compile(r"\?\s*$")
 
@@ -87,14 +100,21 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
 
 def log_candidates(group: Group, told: Iterable[DatedLine] = ()) -> list[PromotionCandidate]:
-    """Return the lines of the last months and of talk that are worth keeping, best first; today's are left out."""
+    """Return the lines of the last months and of talk worth keeping, what lasts first; today's are left out."""
     lines = [*dated_lines(group, group.today - timedelta(days=WINDOW), group.today), *told]
     uses = MentionTable(group.graph.db).uses() if group.has("facts") else {}
     routine = _routine(lines)
     worth = [line for line in lines if line.importance >= MIN_IMPORTANCE and _eligible(line, routine)]
     found = [_scored(same, uses) for same in _groups(worth)]
     chosen = [one for one in found if one.score >= group.settings.upkeep.promote_score]
-    return sorted(chosen, key=lambda one: (-one.score, one.best.day, one.best.number))
+    return sorted(chosen, key=lambda one: (_passes(one.best), -one.score, one.best.day, one.best.number))
+
+
+def _passes(line: DatedLine) -> int:
+    """Return how soon a line is over: a decision last, a chore and what is due on a day first."""
+    if _FOR_A_DAY.search(line.text):
+        return 3
+    return 0 if line.tag in _SETTLED else 1 if stated_in(line.text) else 2
 
 
 def dated_lines(group: Group, oldest: date, end: date) -> Iterator[DatedLine]:

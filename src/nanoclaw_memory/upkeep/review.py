@@ -65,6 +65,7 @@ def propose_held(group: Group) -> int:
 
 def _propose_lesson(group: Group, lesson: Lesson) -> bool:
     reach = "at the start of every session" if lesson.general else "before messages that it applies to"
+    where = f" in project {lesson.project}" if lesson.only_there else ""
     proposal = group.proposals.propose(
         "lesson",
         {"text": lesson.lesson, "lesson": lesson.id},
@@ -74,7 +75,7 @@ def _propose_lesson(group: Group, lesson: Lesson) -> bool:
         source=f"lesson {lesson.id}",
         diff=f"+ {lesson.lesson}",
         origin=lesson.origin,
-        effect=f"is given as a lesson {reach}",
+        effect=f"is given as a lesson {reach}{where}",
     )
     return proposal is not None
 

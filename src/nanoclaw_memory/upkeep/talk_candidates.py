@@ -18,6 +18,7 @@ from nanoclaw_memory.graph.keys import is_several
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.ongoing import DECIDES
 from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import one_line
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 SETTLED = timedelta(days=7)  # a statement that nobody revoked for so long is valid
 MOST_READ = 20_000  # exchanges
 LEAST_WORDS = 4
-_DECIDES = regex(
-    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled|agreed|picked|opted|"
-    r"(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
-    re.IGNORECASE,
-)
 _FROM_NOW_ON = regex(
     r"\b(?:from (?:now|today|\w+day|\d+ \w+|\w+ \d+) on|as of (?:now|today)|new rule|in future|ab sofort|ab jetzt|"
     r"künftig|in zukunft|von jetzt an)\b",
@@ -69,7 +65,7 @@ def kind_of(sentence: str, user: str) -> str:
     """Return the kind of a sentence for MEMORY.md: a decision, an instruction, a fact of the user; empty for none."""
     if sentence.endswith("?") or len(sentence.split()) < LEAST_WORDS or not stated(sentence):
         return ""
-    if _DECIDES.search(sentence) and not wording.DENIAL.search(sentence):
+    if DECIDES.search(sentence) and not wording.DENIAL.search(sentence):
         return "decision"
     if _FROM_NOW_ON.search(sentence):
         return "instruction"

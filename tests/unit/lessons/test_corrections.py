@@ -238,3 +238,71 @@ def test_twenty_injections_without_effect_retire_a_lesson():
 )
 def test_a_complaint_that_it_was_said_before_brings_what_was_said(message: str, lesson: str) -> None:
     assert corrections.lesson_of(corrections.find(message), message) == lesson
+
+
+APART = matching.Reach(0.8)
+
+
+def taught_in_talk(
+    number=1, text="Two lines are enough, I read them on the tram", said="Mail to the landlord"
+):
+    return lesson(number, text, f"Write to him | {said} is drafted: Dear Mr Bolt …")
+
+
+def test_without_vectors_a_task_of_the_kind_that_was_corrected_brings_its_lesson():
+    (found,) = matching.match(
+        "Reply to the plumber by mail that Monday suits", [taught_in_talk()], {}, APART, 3
+    )
+    assert found.why == "kind of task: letter"
+    for other in ("Bake a cake for Monday", "How do I write a reply to a mail from the landlord?"):
+        assert matching.match(other, [taught_in_talk()], {}, APART, 3) == []
+    assert matching.match("Reply to the plumber by mail", [taught_in_talk()], {1: 0.1}, APART, 3) == []
+
+
+def test_a_kind_of_task_that_several_lessons_are_about_says_not_which_applies():
+    both = [taught_in_talk(), taught_in_talk(2, "Sign with my full name")]
+    assert matching.match("Reply to the plumber by mail", both, {}, APART, 3) == []
+
+
+def test_a_lesson_about_one_person_is_not_for_tasks_of_its_kind_about_others():
+    one = taught_in_talk(text="For Bolt no vouchers")
+    assert matching.match("Reply to the plumber by mail that Monday suits", [one], {}, APART, 3) == []
+    assert matching.match("Draft a mail to Bolt", [one], {}, APART, 3)
+
+
+def test_german_function_words_do_not_call_for_a_lesson():
+    one = lesson(text="Wir schreiben im Angebot die Preise ohne Steuer, wie es die Kunden wollen", trigger="")
+    assert matching.match("Stell vor, wie wir im Urlaub waren", [one], {}, APART, 3) == []
+    assert matching.match("Ergänze im Angebot die Preise für das Dach", [one], {}, APART, 3)
+
+
+@pytest.mark.parametrize(
+    ("message", "before"),
+    [
+        ("measurements always in centimetres", "The board measures 400 mm by 250 mm."),
+        ("With the team we are on first-name terms", "Dear Mr Bolt, the plan is ready."),
+        ("Die Summen gehören nach unten", "Die Summen stehen oben im Blatt."),
+    ],
+)
+def test_without_the_judge_the_scorer_finds_a_correction_that_no_pattern_knows(message, before):
+    assert corrections.find(message) == []
+    taught = learning.by_rules(message, before)
+    assert (taught.words, taught.sure, taught.states) == (learning.corrections.worded([message]), True, False)
+    assert learning.by_rules(message, "") is None
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("In the nightly tests, don't use the network", "dont"),
+        ("When I ask for a plan, never start with code", "dont"),
+        ("Bei Terminen am Abend, nimm die Uhrzeit mit 24 Stunden, nicht mit zwölf", "use"),
+    ],
+)
+def test_a_rule_may_follow_the_words_that_say_where_it_applies(message, kind):
+    assert corrections.find(message)[0].kind == kind
+
+
+def test_one_case_only_is_once_in_either_language():
+    for message in ("Don't round the sums in this case", "Nimm bei der hier Euro statt Franken"):
+        assert learning.by_rules(message, ANSWER).reach == "once"

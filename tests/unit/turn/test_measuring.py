@@ -124,6 +124,16 @@ def test_what_only_the_agent_says_hours_and_weekdays_are_no_topics():
     assert [topic.label for topic in topics.track(said)] == ["practice"]
 
 
+def test_verbs_and_german_adjectives_are_no_topics():
+    said = [("the planner shows a berth twice", "It shows them twice."), ("the planner shows the berth", "")]
+    assert "shows" not in {topic.label for topic in topics.track(said)}
+    said = [
+        ("Ich suche ein neues Schloss für das Rad", "Ein neues Schloss?"),
+        ("Das Schloss ist ein neues", ""),
+    ]
+    assert [topic.label for topic in topics.track(said)] == ["schloss"]
+
+
 def test_a_phrase_is_in_the_texts_own_words():
     assert topics.phrase("Let's plan the payment API migration") == "payment API migration"
     assert topics.phrase("ok, do it") == ""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nanoclaw_memory.clock import FixedClock
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.upkeep import run_history
 
 PAGE = "memory/active-context.md"
 
@@ -18,10 +19,10 @@ def test_a_session_leaves_its_focus_the_decisions_and_the_open_questions(
     log("2026-04-10", "- [decision|i=0.9] Too long ago to be recent")
     log("2026-04-29", "- [question] Which queue should Harbor use?", "- [ ] Ask Anna about the budget")
     log("2026-05-01", "- [decision|i=0.9] Keystone uses Apollo Server", "- [context|i=0.2] Routine review")
-    memory.after_turn("How far is the payment API migration?", "The payment API migration is half done.")
+    memory.after_turn("We are migrating the payment API", "How far is it?")
     memory.session_end()
     assert memory.get(PAGE).text == (
-        "# Active Context\n\n## Current Focus\n- How far is the payment API migration?\n\n## Recent Decisions\n"
+        "# Active Context\n\n## Current Focus\n- We are migrating the payment API\n\n## Recent Decisions\n"
         "- Keystone uses Apollo Server\n\n## Open Questions\n- Ask Anna about the budget\n"
         "- Which queue should Harbor use?\n"
     )
@@ -127,12 +128,12 @@ def test_only_decisions_that_still_stand_are_listed(memory: Memory, log: Callabl
 
 
 def test_the_focus_is_what_the_person_said_and_no_fragment_of_it(memory: Memory):
-    memory.after_turn("Der Hausarzt heißt übrigens Dr. Seidel, die Praxis ist am Ring 20", "Notiert.")
+    memory.after_turn("Ich muss noch den Bericht für Dr. Seidel fertig schreiben", "Notiert.")
     memory.after_turn("We agreed with Ruth to drop Python 3.10 support in 0.5.0", "Noted.")
     memory.session_end()
     assert (
         "## Current Focus\n- We agreed with Ruth to drop Python 3.10 support in 0.5.0\n"
-        "- Der Hausarzt heißt übrigens Dr. Seidel, die Praxis ist am Ring 20\n"
+        "- Ich muss noch den Bericht für Dr. Seidel fertig schreiben\n"
     ) in memory.get(PAGE).text
 
 
@@ -151,8 +152,53 @@ def test_what_the_page_copies_neither_comes_twice_nor_makes_what_was_said_look_o
 
 
 def test_words_whose_text_was_cut_off_are_no_focus(memory: Memory):
-    memory.after_turn("The barn app gets a new roof of slates.", "Noted.")
+    memory.after_turn("The barn app still needs a roof of slates.", "Noted.")
     memory.after_turn("Decision: we take SQLite for the barn app, and slates for its roof.", "Fine.")
     memory.session_end()
     focus = memory.get(PAGE).text.partition("## Recent")[0]
-    assert "- The barn app gets a new roof of slates." in focus and "Decision:\n" not in focus
+    assert "- The barn app still needs a roof of slates." in focus and "Decision:\n" not in focus
+
+
+def test_a_sentence_about_work_is_a_focus_without_the_rest_of_its_message(memory: Memory):
+    memory.after_turn(
+        "Anna's number is 0171 5550199. We still have to test the export. Great, thanks!", "Ok."
+    )
+    memory.session_end()
+    assert _focus_of(memory) == ["We still have to test the export."]
+
+
+def test_a_session_without_work_keeps_the_focus_of_the_last_days_and_then_it_goes(
+    memory: Memory, clock: FixedClock
+):
+    memory.after_turn("I am porting the scheduler to asyncio", "Ok.")
+    memory.session_end()
+    for days, expected in ((3, ["I am porting the scheduler to asyncio"]), (5, [])):
+        clock.moment += timedelta(days=days)
+        later = memory.for_session(f"after {days}")
+        later.after_turn("looks good, commit it", "Committed.")
+        later.session_end()
+        assert _focus_of(memory) == expected
+
+
+def test_lines_that_an_earlier_version_put_on_the_page_go_with_the_next_session(memory: Memory, home: Path):
+    line = "Kunde Brandt hat IBAN DE12500105170648489890"
+    path = home / "workspace" / PAGE
+    path.write_text(path.read_text().replace("## Current Focus\n", f"## Current Focus\n- {line}\n"))
+    run_history.record_note(memory.group.data, "active_context", [line])
+    memory.after_turn("thanks", "Gladly.")
+    memory.session_end()
+    assert line not in path.read_text()
+
+
+def test_a_logged_decision_with_an_account_or_a_masked_credential_stays_off_the_page(memory: Memory):
+    memory.write("We pay Brandt to DE12500105170648489890", "decision", 0.9)
+    memory.write("The key is ghp_abcdefghijklmnopqrstuvwxyz0123456789", "decision", 0.9)
+    memory.write("We pay Brandt by the end of each month", "decision", 0.9)
+    memory.session_end()
+    decided = memory.get(PAGE).text.partition("## Recent Decisions")[2]
+    assert "end of each month" in decided and "DE12" not in decided and "redacted" not in decided
+
+
+def _focus_of(memory: Memory) -> list[str]:
+    focus = memory.get(PAGE).text.partition("## Current Focus\n")[2].partition("\n## ")[0]
+    return [line.removeprefix("- ") for line in focus.splitlines() if line]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,14 +13,22 @@ from msgspec.structs import asdict, replace
 
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, Refused
 from nanoclaw_memory.interfaces.cli import as_called, called
-from nanoclaw_memory.interfaces.cli.common import Caller, Command, Output, at_terminal, command, group, noted
-from nanoclaw_memory.interfaces.shim import is_remote
+from nanoclaw_memory.interfaces.cli.common import (
+    Caller,
+    Command,
+    Output,
+    at_terminal,
+    command,
+    group,
+    noted,
+)
+from nanoclaw_memory.interfaces.cli.server_state import check_server, server_of, server_text
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.project import EVERYWHERE_OFF, place_of, project_of
 from nanoclaw_memory.rendering import visible
 from nanoclaw_memory.settings import leaves
 from nanoclaw_memory.text import plural
-from nanoclaw_memory.types import Finding, Forgotten
+from nanoclaw_memory.types import Forgotten
 
 SHOWN_ROWS = 50  # of a plan to forget
 SIGNS = {"problem": "✗", "warning": "!", "note": "·", "ok": "✓"}
@@ -43,9 +50,14 @@ def status(memory: Memory) -> Output:
     others = f" of {', '.join(found.groups)}" if len(found.groups) > 1 else ""
     lines = [f"home      {found.home}{state}", f"group     {found.group}{others}"]
     lines.append(f"memory    {plural(found.files, 'file')}")
+    if found.exchanges:
+        talk = f"{plural(found.exchanges, 'exchange')} in {plural(found.conversations, 'conversation')}"
+        lines.append(f"talk      {talk}")
     lines += [f"database  {name}.db, {_size(size)}" for name, size in found.databases.items()]
     lines += [f"PROBLEM   {problem}; for what helps: {called()} doctor{own}" for problem in found.problems]
     lines.append(f"embedder  {found.embedder}")
+    server = server_of(memory)
+    lines += [f"server    {server_text(server, memory)}"] if server else []
     lines += [f"cache     {cache.name}, at most {_size(cache.most)} in memory" for cache in found.caches]
     lines += [f"project   {found.project}"] if found.project else []
     lines += [f"off       {'everywhere' if place == EVERYWHERE_OFF else place}" for place in found.off]
@@ -54,7 +66,7 @@ def status(memory: Memory) -> Output:
         sums = f"{spent['calls']:,} calls, {spent['tokens']:,} tokens, ${spent['cost']:.4f}"
         lines.append(f"spent     {who}: {sums}")
     lines += [f"review    {plural(waiting, 'proposal')} for you: {called()} review{own}"] if waiting else []
-    return Output({**asdict(found), "proposals": waiting}, lines)
+    return Output({**asdict(found), "proposals": waiting, "server": server}, lines)
 
 
 def _size(count: float) -> str:
@@ -141,35 +153,12 @@ def doctor(memory: Memory, fix: bool) -> Output:
     findings = memory.doctor(fix)
     if memory.scope.private and memory.home.exists():
         findings += check_clients(root, memory.scope.group)
-        findings += [] if is_remote(str(root)) else _check_server(root)
+    server = server_of(memory)
+    findings += check_server(memory, server) if server else []
     findings.sort(key=lambda found: levels.index(found.level))
     lines = [f"{SIGNS[found.level]} {found.message}\n    {as_called(found.next)}" for found in findings]
     failed = any(found.level == "problem" for found in findings)
-    return Output({"ok": not failed, "findings": findings}, lines, failed=failed)
-
-
-def _check_server(home: Path) -> Iterator[Finding]:
-    """Report whether a server answers hooks, and whether the service that should run it does."""
-    from nanoclaw_memory.interfaces.http.serve import address_of
-    from nanoclaw_memory.interfaces.install.service import service_of
-
-    running = address_of(home)
-    if running is not None:
-        yield Finding(
-            "ok",
-            f"the server runs as process {running.pid}, {running.url or running.socket}",
-            "nothing to do",
-        )
-    elif service_of(home).path.exists():
-        yield Finding(
-            "warning", "the service is installed and does not run", "nanoclaw-memory serve --install"
-        )
-    else:
-        yield Finding(
-            "note",
-            "no server runs: hooks take longer and search by words only",
-            "nanoclaw-memory serve --install",
-        )
+    return Output({"ok": not failed, "findings": findings, "server": server}, lines, failed=failed)
 
 
 @group("db")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,7 +30,7 @@ from nanoclaw_memory.interfaces.shim import is_remote
 from nanoclaw_memory.text import nearest_names
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.interfaces.http.serve import ServerAddress
+    from nanoclaw_memory.interfaces.http.claim import ServerAddress
     from nanoclaw_memory.interfaces.http.tokens import AgentToken
     from nanoclaw_memory.interfaces.install.install import InstallPlan
     from nanoclaw_memory.interfaces.install.survey import ClientState
@@ -57,38 +59,55 @@ PROJECT = click.option("--project", is_flag=True, help="In this directory's file
 @click.argument("client", type=ClientName(list(CLIENTS)), required=False)
 @click.option("--list", "listed", is_flag=True, help="Show the clients, which are here, and what each gets.")
 @click.option("--replace", is_flag=True, help="Replace an installation for another home or group.")
+@click.option(
+    "--server/--no-server",
+    default=None,
+    help="Whether a session starts a server, which ends when idle. Default: as chosen before, else yes.",
+)
+@click.option(
+    "--models/--no-models",
+    default=None,
+    help="Whether to fetch the local model (72 MB, once). Default: you are asked; without a terminal, no.",
+)
 @DRY_RUN
 @PROJECT
-def install(
-    caller: Caller, client: str | None, listed: bool, replace: bool, dry_run: bool, project: bool
-) -> None:
+def install(caller: Caller, client: str | None, listed: bool, project: bool, **choices: Any) -> None:
     """Put memory into CLIENT: its hooks where it runs hooks, the MCP server everywhere.
 
-    The exact change is shown; what was there before is kept, and `uninstall` brings it back.
+    The exact change is shown; what was there before is kept, and `uninstall` brings it back. Each session of a client
+    with hooks makes sure that a server runs: prompts are then answered by meaning, in milliseconds. It listens on a
+    socket in the home only and ends after half an hour without a client (server.autostart, server.idleMinutes).
 
     \b
     ncm install --list
     ncm install claude-code --dry-run
-    ncm install codex
+    ncm install codex --models
+    ncm install gemini --no-server
     ncm install cursor --project
     """
     if listed:
         return _list(caller)
     if client is None:
         raise UnknownName("which client?", ["--list"], click.get_current_context())
-    install_into(caller, client, replace, dry_run, _folder(project))
+    install_into(caller, client, folder=_folder(project), **choices)
 
 
 def install_into(
     caller: Caller,
     client: str,
+    *,
     replace: bool = False,
     dry_run: bool = False,
     folder: Path | None = None,
-    *,
+    server: bool | None = None,
+    models: bool | None = None,
     in_full: bool = True,
 ) -> None:
-    """Install memory into a client; report the changes, `in_full` line by line, and the next step."""
+    """Install memory into a client; report the changes, `in_full` line by line, and the next step.
+
+    `server` says whether its sessions start one, `models` whether to fetch the local model; None is the usual choice.
+    """
+    from nanoclaw_memory.interfaces.cli import offers
     from nanoclaw_memory.interfaces.install import install as installer
 
     with caller.memory(new=True) as memory:
@@ -101,30 +120,25 @@ def install_into(
                 memory.init()
             taken_over = [installer.record_of(_home_of(other), client, folder) for other in plan.others]
             installer.install(plan.changes, installer.record_of(home, client, folder), taken_over)
-        better = _optional_steps(memory)
-    _show(caller, client, plan, dry_run, "is installed already", in_full)
-    if plan.changes and not dry_run and not caller.json:
-        click.echo(f"{CLIENTS[client].title} remembers from its next session on, in {home}", err=True)
-        click.echo(
-            as_called(f"  what it got: ncm injections; to take it out: ncm uninstall {client}"), err=True
-        )
-        for step in better:
-            click.echo(as_called(f"  optional: {step}"), err=True)
+        served = offers.choose_server(home, client, server, dry_run)
+        fetched = offers.fetch_model(memory, bool(models)) if caller.json and not dry_run else ""
+        more = {"server": served, **({"model": fetched} if fetched else {})}
+        _show(caller, client, plan, dry_run, "is installed already", in_full, more)
+        if not dry_run and not caller.json:
+            if plan.changes:
+                _say(f"{CLIENTS[client].title} remembers from its next session on, in {home}")
+                _say(f"  what it got: ncm injections; to take it out: ncm uninstall {client}")
+            _say(offers.server_line(home, client, served))
+            fetched = offers.fetch_model(memory, models)
+            _say(offers.model_line(fetched))
+    if models and fetched not in ("", offers.INSTALLED):
+        raise click.exceptions.Exit(1)
 
 
-def _optional_steps(memory: Memory) -> list[str]:
-    """Return the commands that improve recall and were not run yet: the local model, and a server with it."""
-    from nanoclaw_memory.interfaces.http.serve import address_of
-
-    home = memory.home.root
-    if is_remote(str(home)) or not memory.scope.private:
-        return []
-    steps = []
-    if "not installed" in memory.status().embedder:
-        steps.append("ncm models install (72 MB, once: finds by meaning, in a hundred languages)")
-    if address_of(home) is None:
-        steps.append("ncm serve --install (keeps the model loaded: prompts get answers by meaning too)")
-    return steps
+def _say(line: str) -> None:
+    """Tell the person about the next step, on standard error."""
+    if line:
+        click.echo(as_called(line), err=True)
 
 
 def _list(caller: Caller) -> None:
@@ -162,9 +176,12 @@ def _agree(client: str, plan: InstallPlan, target: Target, replace: bool) -> Non
 def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None:
     """Take memory out of CLIENT again; your memory itself stays.
 
+    With the last client, a server that a session started ends.
+
     \b
     ncm uninstall claude-code
     """
+    from nanoclaw_memory.interfaces.http.claim import end_self_started
     from nanoclaw_memory.interfaces.install import install as installer
 
     with caller.memory(new=True) as memory:
@@ -176,9 +193,11 @@ def uninstall(caller: Caller, client: str, dry_run: bool, project: bool) -> None
         raise Refused(
             f"{client} is installed for {plan.others[0]}", f"to remove that: ncm {options} uninstall {client}"
         )
+    ended = False
     if not dry_run:
         installer.uninstall(plan.changes, record)
-    _show(caller, client, plan, dry_run, "is not installed")
+        ended = not installer.has_clients(home) and end_self_started(home)
+    _show(caller, client, plan, dry_run, "is not installed", more={"server_ended": ended})
 
 
 def _target(caller: Caller, home: Path) -> Target:
@@ -205,11 +224,17 @@ def _folder(project: bool) -> Path | None:
 
 
 def _show(
-    caller: Caller, client: str, plan: InstallPlan, dry_run: bool, nothing: str, in_full: bool = True
+    caller: Caller,
+    client: str,
+    plan: InstallPlan,
+    dry_run: bool,
+    nothing: str,
+    in_full: bool = True,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     changes = plan.changes
     rows = [{"path": change.path, "diff": change.diff, "removed": change.after is None} for change in changes]
-    result = {"client": client, "dry_run": dry_run, "files": rows, "notes": plan.notes}
+    result = {"client": client, "dry_run": dry_run, "files": rows, "notes": plan.notes, **more}
     paths = ", ".join(str(change.path) for change in changes)
     note = f"{'would change' if dry_run else 'changed'}: {paths}" if changes else ""
     diffs = "\n".join(change.diff for change in changes if in_full)
@@ -265,18 +290,27 @@ def mcp(caller: Caller, tools: str) -> None:
 )
 @click.option("--tls-cert", type=click.Path(), help="Its certificate (PEM), where no proxy has one.")
 @click.option("--tls-key", type=click.Path(), help="The key of the certificate (PEM).")
+@click.option(
+    "--idle-minutes",
+    type=click.FloatRange(0.01, 100_000),
+    default=None,
+    help="End after so many without a client.",
+)
+@click.option("--self-started", is_flag=True, hidden=True)  # as hooks do: it gives way to any other
 @click.option("--install", "wanted", flag_value="install", help="As a service, now and at every login.")
 @click.option("--uninstall", "wanted", flag_value="uninstall", help="Remove that service.")
 def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
     """Serve this home to hooks, MCP clients and programs until stopped: one process that stays warm.
 
-    Everything works without it, only slower. It listens on a socket in the home and on loopback, for whoever
-    has the token in the home's file `token`. Stop it with Ctrl-C or SIGTERM. With --install the other options
-    become those of a service of your own (systemd, or launchd on macOS).
+    Everything works without it, only slower and by words. It listens on a socket in the home and on loopback, for
+    whoever has the token in the home's file `token`. Stop it with Ctrl-C or SIGTERM. A server that a client's session
+    started gives way to it. With --install the other options become those of a service of your own (systemd, or
+    launchd on macOS).
 
     \b
     ncm serve
     ncm serve --port 0 --json
+    ncm serve --no-http --idle-minutes 60
     ncm serve --host memory.example.org --bind 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     ncm serve --install --no-http
     ncm serve --uninstall
@@ -298,6 +332,8 @@ def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
         bind=given["bind"],
         hosts=given["hosts"],
         tls=_tls(given),
+        idle_minutes=given["idle_minutes"] or 0,
+        self_started=given["self_started"],
     )
     server.serve(Path(home), options, lambda address: caller.show(_address(address)))
 
@@ -310,7 +346,8 @@ def _tls(given: dict[str, Any]) -> tuple[str, str] | None:
 
 def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, Any]) -> None:
     """Install or remove the service of a home; print the commands if its manager does not respond."""
-    from nanoclaw_memory.interfaces.http.serve import DEFAULT_PORT, LOOPBACK, address_of
+    from nanoclaw_memory.interfaces.http.claim import address_of
+    from nanoclaw_memory.interfaces.http.serve import DEFAULT_PORT, LOOPBACK
     from nanoclaw_memory.interfaces.install import service
 
     usual = {"port": DEFAULT_PORT, "bind": LOOPBACK}
@@ -320,13 +357,15 @@ def _change_service(caller: Caller, home: Path, wanted: str, given: dict[str, An
         options += [
             f"--tls-{name}={Path(path).absolute()}" for name, path in zip(("cert", "key"), tls, strict=True)
         ]
+    options += [f"--idle-minutes={given['idle_minutes']:g}"] if given["idle_minutes"] else []
     options += [f"--{name.replace('_', '-')}" for name in ("no_http", "no_watch", "no_upkeep") if given[name]]
     found = service.service_of(home, options)
     if wanted == "uninstall":
         done = service.uninstall(home, found)
         text = f"removed {done.path}" if done.changed else "there is no service of this home"
     else:
-        if not found.path.exists() and (running := address_of(home)):
+        running = address_of(home)
+        if running and not running.self_started and not found.path.exists():
             raise Refused(
                 f"process {running.pid} serves this home already", f"stop it first: kill {running.pid}"
             )
@@ -396,7 +435,7 @@ def web(caller: Caller, printed: bool, logout: bool) -> None:
     ncm web --print
     ncm web --logout
     """
-    from nanoclaw_memory.interfaces.http.serve import address_of
+    from nanoclaw_memory.interfaces.http.claim import address_of
     from nanoclaw_memory.interfaces.web.sessions import PageSessions
 
     with caller.memory() as memory:

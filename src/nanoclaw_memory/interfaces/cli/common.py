@@ -104,7 +104,7 @@ def answer_as_served(memory: Memory) -> None:
     """Answer as the home's server does, with the models, if a server is running."""
     root = memory.home.root
     if (root / "serve.lock").exists() and not is_remote(str(root)):
-        from nanoclaw_memory.interfaces.http.serve import address_of
+        from nanoclaw_memory.interfaces.http.claim import address_of
 
         own = memory.group.resources
         # Loaded before a turn's time limit starts, as in a server.

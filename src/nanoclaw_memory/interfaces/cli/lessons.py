@@ -25,7 +25,13 @@ def list_(memory: Memory, state: str) -> Output:
     ncm lessons list
     ncm lessons list --state active
     """
-    return listing("lessons", memory.lessons.lessons(state), _line, "No lessons yet.")
+    found = memory.lessons.lessons(state)
+    shown = found if state else [lesson for lesson in found if not lesson.is_only_noted]
+    lines = [_line(lesson) for lesson in shown]
+    if rest := len(found) - len(shown):
+        why = "noted only (a fact, an exception, something unsure)"
+        lines.append(f"{rest} more {why}: ncm lessons list --state candidate")
+    return Output({"lessons": found}, lines, "No lessons yet.")
 
 
 @lessons.command("show")
@@ -43,7 +49,7 @@ def show(memory: Memory, lesson_id: int) -> Output:
         f"      when: {lesson.trigger}",
         f"      since {lesson.created_at[:10]}, {lesson.maturity_days} days, corrected {lesson.seen} times"
         + (f", retired: {lesson.retired_because}" if lesson.retired_because else ""),
-        f"      reach: {lesson.reach}" + (f"; {lesson.why}" if lesson.why else ""),
+        f"      reach: {lesson.reach}" + _place(lesson) + (f"; {lesson.why}" if lesson.why else ""),
     ]
     return Output(detail, [*head, *map(_outcome, detail.outcomes)])
 
@@ -105,6 +111,12 @@ def _line(lesson: Lesson) -> str:
         f"{lesson.id:>4}  {lesson.state:<11} {effect} after {lesson.injections:>3}  "
         f"{lesson.lesson} [{lesson.principle}]"
     )
+
+
+def _place(lesson: Lesson) -> str:
+    """Return the project of a lesson, for people; empty if it is of none."""
+    where = "only in" if lesson.only_there else "learnt in"
+    return f", {where} project {lesson.project}" if lesson.project else ""
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -51,13 +51,15 @@ def index(memory: Memory, rebuild: bool) -> Output:
 @click.option("--mmr", is_flag=True, help="Prefer hits that differ from each other.")
 @click.option("--explain", is_flag=True, help="Show every component of each score.")
 def search(memory: Memory, query: str, limit: int, types: tuple[str, ...], **options: Any) -> Output:
-    """Find lines in memory, by words and by meaning; without QUERY the newest entries.
+    """Find lines in memory, by words and by meaning; without QUERY the newest entries of a type or tag.
 
     \b
     ncm search "what did we decide about the database migration"
     ncm search "deploy key" -k 3 --fast
     ncm search "nondual awareness" --corpus books
     """
+    if not (query.strip() or types or options["tags"] or options["include_superseded"]):
+        raise InvalidValue("say what to search for", 'nanoclaw-memory search "when is the launch"')
     found = memory.search(query, limit, types=types or None, **options)
     shown = "\n\n".join(_hit_lines(hit, memory.scope.project) for hit in found.hits)
     return Output(found, shown, "Nothing found.", noted(found.degraded))

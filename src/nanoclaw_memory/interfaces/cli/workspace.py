@@ -68,8 +68,8 @@ def init(caller: Caller, profile: str | None) -> None:
     if is_new:
         from nanoclaw_memory.interfaces.cli.agents import install_into
 
-        for client in _ask_for_clients():
-            install_into(caller, client, in_full=False)
+        for number, client in enumerate(_ask_for_clients()):
+            install_into(caller, client, models=False if number else None, in_full=False)
 
 
 def _ask_who(memory: Memory) -> None:
@@ -146,7 +146,7 @@ def write(memory: Memory, text: str, tag: str, importance: float | None) -> Outp
 @command("log")
 @click.argument("date", required=False)
 def log(memory: Memory, date: str | None) -> Output:
-    """Show the entries of a day's log; today's without DATE.
+    """Show the entries of a day's log, with the project of each that has one; today's without DATE.
 
     \b
     ncm log
@@ -160,7 +160,8 @@ def log(memory: Memory, date: str | None) -> Output:
 def _log_line(entry: LogLine) -> str:
     importance = "" if entry.importance is None else f"{entry.importance:g}"
     moved = f"  ({entry.path})" if entry.path else ""
-    return f"{entry.line:>4}  {entry.tag or '-':<10} {importance:<4}  {entry.text}{moved}"
+    project = f"@{entry.project}  " if entry.project else ""
+    return f"{entry.line:>4}  {entry.tag or '-':<10} {importance:<4}  {project}{entry.text}{moved}"
 
 
 @command("boot")

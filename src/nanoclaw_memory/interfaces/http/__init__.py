@@ -1,1 +1,1 @@
-"""The server: one process for hooks, MCP and a JSON API; started only by `ncm serve`."""
+"""The server: one process for hooks, MCP and a JSON API; started by `ncm serve` or a client's session."""

@@ -22,9 +22,10 @@ from nanoclaw_memory.errors import NanoClawError, SettingsError
 from nanoclaw_memory.interfaces.http.fair_queue import FairQueue, QueuedWork
 from nanoclaw_memory.interfaces.http.readers import ReaderAnswer, ReaderQuestion, Readers
 from nanoclaw_memory.interfaces.http.tokens import role_of
+from nanoclaw_memory.interfaces.http.valid_settings import ValidSettings
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.memory.resources import Login
-from nanoclaw_memory.settings.load import FILE_NAME, project_file
+from nanoclaw_memory.settings.load import project_file
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
@@ -54,9 +55,16 @@ class MemoryWorker:
     All sessions that a thread serves share what it has open; nobody waits for a slow question of another.
     """
 
-    def __init__(self, open_base: Callable[[], Memory], is_warm: Callable[[], bool], threads: int) -> None:
+    def __init__(
+        self,
+        open_base: Callable[[], Memory],
+        is_warm: Callable[[], bool],
+        mistake: Callable[[], str],
+        threads: int,
+    ) -> None:
         self._open_base = open_base
         self._is_warm = is_warm
+        self._mistake = mistake
         self._most = threads
         self._jobs: FairQueue[QueuedWork] = FairQueue()
         self._threads: list[threading.Thread] = []
@@ -80,6 +88,7 @@ class MemoryWorker:
             own.sessions.popitem(last=False)[1].close()
         resources = memory.group.resources
         resources.resident = self._is_warm()
+        resources.settings_mistake = self._mistake()
         resources.freshness.asked(self._local.asked_at)
         return memory
 
@@ -125,11 +134,13 @@ class MemoryPool:
         ] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
+        self.settings = ValidSettings(home)
         self._settings_changed_at: int | None = None
         self._closing: list[threading.Thread] = []
         self._embedder: Chain | None = None
         self._vectors: VectorCache | None = None
         self._warm = False
+        self.used_at = time.monotonic()
 
     async def run(self, scope: Scope, work: Callable[[Memory], T], asked_at: float | None = None) -> T:
         """Return the result of work on a scope's memory, for the event loop."""
@@ -159,6 +170,7 @@ class MemoryPool:
         self, asked: ReaderQuestion, work: Callable[[Memory], T], convert: Callable[[ReaderAnswer], T]
     ) -> Future[T]:
         """Queue a question that another process answers, if one runs."""
+        self.used_at = time.monotonic()
         future: Future[T] = Future()
 
         def answered(found: ReaderAnswer | None) -> None:
@@ -190,6 +202,7 @@ class MemoryPool:
         asked_at: float | None = None,
     ) -> Future[T]:
         """Queue work that chooses its session itself; `directory` may contain a project's settings."""
+        self.used_at = time.monotonic()
         future: Future[T] = Future()
         with self._lock:
             worker, retired = self._worker(scope, directory)
@@ -206,6 +219,7 @@ class MemoryPool:
     def open(self, scope: Scope, directory: Path | None = None) -> Memory:
         """Return a separate memory that shares the embedding model; the caller closes it."""
         memory = Memory.open(self.home, scope, directory=directory)
+        self._use_valid_settings(memory, directory)
         if token := self.logins.get(scope.client):
             memory.group.resources.login = Login(role_of(scope.client), token, shared=not scope.private)
         memory.group.resources.listing.watch()
@@ -218,7 +232,8 @@ class MemoryPool:
 
     def warm(self) -> None:
         """Load the local models if they are installed: turns use them only once they are loaded."""
-        with Memory.open(self.home) as memory:
+        with Memory.open(self.home) as memory, suppress(SettingsError):  # once they are repaired
+            self._use_valid_settings(memory, None)
             own = memory.group.resources
             if not own.warm():
                 return
@@ -251,19 +266,31 @@ class MemoryPool:
         found = project_file(directory, self.home) if directory else None
         role = scope.client if scope.client in self.logins else ""
         key = (scope.group, scope.private, scope.origin, role, found)
-        state = (_changed_at(self.home / FILE_NAME), _changed_at(found))
+        state = self.settings.of(found).changed_at
         self._notice_settings(state[0])
         known, worker = self._workers.pop(key, (state, None))
         retired = [worker] if worker is not None and known != state else []
         if worker is None or retired:
             own, where = replace(scope, session_id="", project=""), found.parent if found else None
             threads = _share(self.files, 512, MAX_THREADS)
-            worker = MemoryWorker(lambda: self.open(own, where), lambda: self._warm, threads)
+            worker = MemoryWorker(
+                lambda: self.open(own, where),
+                lambda: self._warm,
+                lambda: self.settings.of(found).mistake,
+                threads,
+            )
         self._workers[key] = (state, worker)
         most = MAX_ROLES if self.logins else MAX_WORKERS
         if len(self._workers) > _share(self.files, 128, most):
             retired.append(self._workers.popitem(last=False)[1][1])
         return worker, retired
+
+    def _use_valid_settings(self, memory: Memory, directory: Path | None) -> None:
+        """Let a memory use the last valid settings, if the files have a mistake now."""
+        found = project_file(directory, self.home) if directory else None
+        known = self.settings.of(found)
+        if known.mistake and known.configuration:
+            memory.group.resources.use(known.configuration, known.mistake)
 
     def _notice_settings(self, changed_at: int) -> None:
         """Discard workers after the settings changed, which may name another model."""
@@ -287,13 +314,6 @@ def _pass_on(future: Future[Any], done: Future[Any]) -> None:
 
 def _share(files: int, each: int, most: int) -> int:
     return max(1, min(most, files // each))
-
-
-def _changed_at(path: Path | None) -> int:
-    try:
-        return path.stat().st_mtime_ns if path else 0
-    except OSError:
-        return 0
 
 
 def collect_less() -> None:

@@ -1,4 +1,4 @@
-"""The server process of a home: socket, HTTP, watchers, upkeep; started by a person, stopped cleanly."""
+"""The server process of a home: socket, HTTP, watchers, upkeep; stopped cleanly, by a signal or when it is idle."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from nanoclaw_memory import private
+import nanoclaw_memory
+from nanoclaw_memory import __version__
 from nanoclaw_memory.errors import FileProblem, NanoClawError, NotFound
 from nanoclaw_memory.interfaces.http import auth
 from nanoclaw_memory.interfaces.http.background import BackgroundWork
+from nanoclaw_memory.interfaces.http.claim import HomeClaim, ServerAddress, claimed
 from nanoclaw_memory.interfaces.http.connections import WebServer, raise_file_limit
 from nanoclaw_memory.interfaces.http.pool import MAX_FILES, MemoryPool, ScopedMemory, collect_less
 from nanoclaw_memory.interfaces.http.socket_server import SocketServer, listen
+from nanoclaw_memory.interfaces.install import launcher
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 7717
 GRACE_SECONDS = 10
+USE_NOTED_SECONDS = 30.0
 LARGE_BLOCK = 256 * 1024  # larger blocks are returned to the system as soon as they are free
 
 
@@ -45,20 +51,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     bind: str = LOOPBACK  # in a container all addresses: its host decides which are reachable
     hosts: tuple[str, ...] = ()  # names by which agents on other machines reach it
     tls: tuple[str, str] | None = None  # certificate and key
-
-
-class ServerAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a running server is reached."""
-
-    pid: int
-    home: str
-    socket: str
-    url: str = ""
-    token_file: str = ""
-
-
-class AlreadyRunning(NanoClawError):
-    """Another process serves this home."""
+    idle_minutes: float = 0  # end after so many without a client; 0: never
+    self_started: bool = False  # by a client's session: it gives way to any other, and to a newer program
 
 
 def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress], None]) -> None:
@@ -66,7 +60,7 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
     if not home.is_dir():
         raise NotFound(f"there is no home at {home}", "create it: nanoclaw-memory init")
     _require_certificate(options)
-    with _locked(home) as record:
+    with claimed(home, options.self_started) as claim:
         http = _bound(options.bind, options.port) if options.http else None
         token = auth.token_of(home) if http else ""
         listening, path = listen(home)
@@ -76,16 +70,20 @@ def serve(home: Path, options: ServeOptions, announce: Callable[[ServerAddress],
             socket=str(path),
             url=f"{'https' if options.tls else 'http'}://{LOOPBACK}:{http.getsockname()[1]}" if http else "",
             token_file=str(home / "token") if http else "",
+            version=__version__,
+            self_started=options.self_started,
+            idle_minutes=options.idle_minutes,
         )
-        record(address)
+        if options.self_started:
+            os.chdir(home)  # not in a project, whose folder may go
         # Before the MCP SDK does it: its handler imports modules while it logs, which fails without free files.
         logging.basicConfig(format="ncm serve: %(message)s")
         _limit_allocator()
         collect_less()
         pool = MemoryPool(home, raise_file_limit(MAX_FILES))
         try:
-            server = _Server(pool, options, http, token)
-            asyncio.run(server.run(listening, lambda: announce(address)))
+            server = _Server(pool, options, http, token, claim)
+            asyncio.run(server.run(listening, address, announce))
         finally:
             path.unlink(missing_ok=True)
             pool.close()
@@ -107,16 +105,24 @@ class _Server:
     """The parts of a running server, started and stopped together."""
 
     def __init__(
-        self, pool: MemoryPool, options: ServeOptions, http: socket.socket | None, token: str
+        self,
+        pool: MemoryPool,
+        options: ServeOptions,
+        http: socket.socket | None,
+        token: str,
+        claim: HomeClaim,
     ) -> None:
         self._pool = pool
         self._options = options
         self._http = http
         self._token = token
+        self._claim = claim
         self._background = BackgroundWork(pool, options.watch, options.upkeep)
 
-    async def run(self, listening: socket.socket, announce: Callable[[], None]) -> None:
-        """Serve until a signal comes, then let open requests finish."""
+    async def run(
+        self, listening: socket.socket, address: ServerAddress, announce: Callable[[ServerAddress], None]
+    ) -> None:
+        """Serve until a signal comes or nobody asks any more, then let open requests finish."""
         import anyio.to_thread
 
         stop = asyncio.Event()
@@ -127,11 +133,15 @@ class _Server:
         tools = mcp_servers(self._pool)
         running: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait())}
         web = await self._start_http(tools, running)
-        sockets = SocketServer(self._pool, tools)
+        sockets = SocketServer(self._pool, tools, self._retirement(stop))
         await sockets.open(listening)
         self._background.start()
-        announce()
+        self._claim.record(address)
+        announce(address)
+        if self._options.idle_minutes:
+            running.add(asyncio.create_task(self._wait_until_idle(sockets, stop, address)))
         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        self._claim.withdraw()
         Path(listening.getsockname()).unlink(missing_ok=True)  # from now on hooks answer by themselves
         self._background.stop()
         if web is not None:
@@ -140,6 +150,41 @@ class _Server:
         stop.set()
         await asyncio.gather(*running)
         await asyncio.to_thread(self._background.join, GRACE_SECONDS)
+
+    async def _wait_until_idle(
+        self, sockets: SocketServer, stop: asyncio.Event, address: ServerAddress
+    ) -> None:
+        """Return once nobody has been connected or asked for the idle minutes, which the settings may change."""
+        noted = float("-inf")
+        while not stop.is_set():
+            minutes = (
+                self._pool.settings.idle_minutes()
+                if self._options.self_started
+                else self._options.idle_minutes
+            )
+            if minutes != address.idle_minutes:
+                address = replace(address, idle_minutes=minutes)
+                self._claim.record(address)
+            left = minutes * 60 - sockets.idle_seconds()
+            if left <= 0:
+                return
+            if (now := time.monotonic()) - noted >= USE_NOTED_SECONDS:
+                self._claim.note_use(sockets.idle_seconds())
+                noted = now
+            await sockets.until_used(min(left, USE_NOTED_SECONDS))
+
+    def _retirement(self, stop: asyncio.Event) -> Callable[[], bool]:
+        """Return what a session's start asks: whether the program was replaced, so that this server stops."""
+        started_as = _program(self._pool.home)
+
+        def retire() -> bool:
+            if not self._options.self_started or _program(self._pool.home) == started_as:
+                return False
+            self._claim.withdraw()  # the new program's server may wait for its place
+            stop.set()
+            return True
+
+        return retire
 
     async def _start_http(
         self, tools: Mapping[str, MCPServer], running: set[asyncio.Task[Any]]
@@ -158,55 +203,14 @@ class _Server:
         return server
 
 
-def address_of(home: Path) -> ServerAddress | None:
-    """Return where the home is served now; None when it is not."""
-    import fcntl
-
-    with suppress(OSError, msgspec.MsgspecError), (home / "serve.lock").open(encoding="utf-8") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return msgspec.json.decode(handle.read(), type=ServerAddress)
-    return None
-
-
-@contextmanager
-def _locked(home: Path) -> Iterator[Callable[[ServerAddress], None]]:
-    """Take the lock of the home's only server; it ends with the process, however it ends."""
-
+def _program(home: Path) -> tuple[object, ...]:
+    """Return what identifies the program that clients run: an upgrade replaces its file, a move its launcher."""
     try:
-        lock = open(home / "serve.lock", "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
-    except OSError as error:
-        message = f"{home} cannot be served: {error.strerror}"
-        raise FileProblem(message, f"a server needs to write there: chmod u+w {home}") from None
-    with lock as handle:
-        if not private.lock_within(handle, 0):
-            handle.seek(0)
-            raise _already_running(handle.read(), home)
-
-        def record(address: ServerAddress) -> None:
-            handle.seek(0)
-            handle.truncate()
-            handle.write(msgspec.json.encode(address).decode())
-            handle.flush()
-
-        os.fchmod(handle.fileno(), 0o600)
-        try:
-            yield record
-        finally:
-            with suppress(OSError):
-                handle.truncate(0)
-
-
-def _already_running(recorded: str, home: Path) -> AlreadyRunning:
-    try:
-        found = msgspec.json.decode(recorded, type=ServerAddress)
-    except msgspec.MsgspecError:
-        return AlreadyRunning(f"{home} is being served already", "it is just starting or stopping")
-    where = found.url or found.socket
-    return AlreadyRunning(
-        f"{home} is served already by process {found.pid} at {where}", f"to stop it: kill {found.pid}"
-    )
+        found = Path(nanoclaw_memory.__file__).stat()
+    except OSError:
+        return ()
+    script = launcher.path_in(home)
+    return found.st_ino, found.st_mtime_ns, script.read_bytes() if script.exists() else b""
 
 
 def _bound(address: str, port: int) -> socket.socket:

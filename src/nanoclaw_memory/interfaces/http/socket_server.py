@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 import sys
+import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from nanoclaw_memory.project import project_of
 from nanoclaw_memory.types import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.server.mcpserver import MCPServer
 
@@ -57,10 +58,14 @@ class SocketRequest(msgspec.Struct, frozen=True):
 class SocketServer:
     """Serve every connection until it is closed."""
 
-    def __init__(self, pool: MemoryPool, servers: Mapping[str, MCPServer]) -> None:
+    def __init__(
+        self, pool: MemoryPool, servers: Mapping[str, MCPServer], retire: Callable[[], bool]
+    ) -> None:
         self._pool = pool
         self._servers = servers
+        self._retire = retire
         self._closing = asyncio.Event()
+        self._used = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -70,11 +75,22 @@ class SocketServer:
             self._connected, sock=listening, limit=MAX_INPUT + 1024
         )
 
+    def idle_seconds(self) -> float:
+        """Return how long nobody has been connected, here or by HTTP."""
+        return 0.0 if self._connections else time.monotonic() - self._pool.used_at
+
+    async def until_used(self, seconds: float) -> None:
+        """Wait until a connection ends, at most so long."""
+        self._used.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._used.wait(), seconds)
+
     async def close(self) -> None:
         """Stop accepting, wait for open requests, then cancel those that last too long."""
         if self._server is not None:
             self._server.close()
         self._closing.set()
+        self._used.set()
         if self._connections:
             _, late = await asyncio.wait(self._connections, timeout=GRACE_SECONDS)
             for connection in late:
@@ -92,6 +108,8 @@ class SocketServer:
             pass  # the client disconnected or sent nothing valid; it continues without us
         finally:
             self._connections.discard(task)
+            self._pool.used_at = time.monotonic()
+            self._used.set()
             writer.close()
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -106,6 +124,8 @@ class SocketServer:
     async def _answer_hook(
         self, request: SocketRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        if hooks.kind_of(request.argument) == "start" and self._retire():
+            return  # the client answers by itself with the new program, and starts its server
         raw = await asyncio.wait_for(_read(reader, MAX_INPUT), HEADER_SECONDS)
 
         def answer(worker: MemoryWorker) -> bytes:

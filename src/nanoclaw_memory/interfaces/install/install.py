@@ -15,6 +15,7 @@ from nanoclaw_memory.interfaces.install import launcher
 from nanoclaw_memory.interfaces.install.calls import Call, Commands, Target
 from nanoclaw_memory.interfaces.install.clients import CLIENTS, files_of
 from nanoclaw_memory.interfaces.install.config_file import ConfigFile
+from nanoclaw_memory.interfaces.install.service import SERVICE_RECORD
 from nanoclaw_memory.text import fingerprint
 
 
@@ -166,6 +167,11 @@ def record_of(home: Path, client: str, project: Path | None) -> Path:
     """Return the file in a home that records the former contents of a client's files."""
     where = f"-{fingerprint(str(project))[:12]}" if project else ""
     return home / "installed" / f"{client}{where}.json"
+
+
+def has_clients(home: Path) -> bool:
+    """Return whether this home is installed in any client."""
+    return any(path.name != SERVICE_RECORD for path in (home / "installed").glob("*.json"))
 
 
 def read_text(file: ConfigFile) -> str:

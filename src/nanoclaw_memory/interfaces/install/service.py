@@ -17,6 +17,7 @@ from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.interfaces.install import launcher
 from nanoclaw_memory.text import fingerprint
 
+SERVICE_RECORD = "service.json"
 _TIMEOUT = 30
 
 
@@ -117,7 +118,7 @@ def uninstall(home: Path, service: UserService) -> ServiceChange:
 
 def _record(home: Path) -> Path:
     """Return the record beside those of the clients, for which the launcher stays."""
-    return home.resolve() / "installed" / "service.json"
+    return home.resolve() / "installed" / SERVICE_RECORD
 
 
 def _change(service: UserService, changed: bool, calls: Sequence[tuple[str, ...]]) -> ServiceChange:

@@ -303,6 +303,6 @@ def _stored(stored: Stored) -> str:
 
 
 def _facts(answer: GraphAnswer) -> str:
-    lines = [hit.dated + (" [linked]" if hit.linked else "") for hit in answer.hits]
+    lines = [hit.told + (" [linked]" if hit.linked else "") for hit in answer.hits]
     notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
     return fenced(map(safe_line, lines + notes)) or "Nothing is known about that."

@@ -1,0 +1,83 @@
+"""Recognise later statements that outdate nothing: a credential, a reaction, what is wrong at the moment, no rule."""
+
+from __future__ import annotations
+
+import re
+
+from nanoclaw_memory.caches import bounded
+from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.statement_pairs import (
+    calls_wrong,
+    gives_another_value,
+    gives_up,
+    statement_of,
+    telling_words,
+)
+from nanoclaw_memory.retrieval.value_changes import changes_in, reports_change
+from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.text import sentences, stems_in_any_language
+
+FEW = 7  # telling words of a message that only reports; a longer one says more
+_MASKED = "[redacted:"
+_CLAUSE = regex(r"[,;]\s+|\s+(?=(?:and|but|und|aber)\s)", re.IGNORECASE)
+# "ok that's better", "danke, sieht gut aus": what follows is about the answer before it.
+_REACTION = regex(
+    r"(?:ok|okay|thanks?(?: you)?|thx|danke|nice|great|super|perfect|cool|hm+|well|yes|yeah|ja|gut|so)?[,.! ]*"
+    r"(?:(?:that(?:['’]s| is| looks)|this (?:is|looks)|it(?:['’]s| is| looks)|das (?:ist|sieht)|sieht)\s+)?"
+    r"(?:(?:much|now|already|a lot|a bit|viel|schon|jetzt|schöner|etwas)\s+)*"
+    r"(?:better|nicer|good|great|fine|perfect|closer|besser|schöner|gut|super|prima)\b",
+    re.IGNORECASE,
+)
+_STATUS = (
+    r"(?:wrong|broken|failing|flaky|red|slow|down|odd|strange|weird|empty|stuck|hanging|crashing|leaking|missing|dirty"
+    r"|falsch|kaputt|defekt|rot|langsam|komisch|seltsam|leer|weg|undicht|fehlgeschlagen|abgestürzt)"
+)
+_AT_FAULT = regex(
+    rf"\b(?:is|are|was|were|looks?|seems?|got|still|ist|sind|war|waren|sieht|sehen)\b[^,.;!?]{{0,40}}?\b{_STATUS}\b"
+    r"|\b(?:fail(?:s|ed)|crash(?:es|ed)|broke|hangs|leaks|klemmt|tropft|spinnt|streikt)\b",
+    re.IGNORECASE,
+)
+_WORKS = regex(
+    rf"\b(?:works?|working|fixed|healthy|green|stable|okay|fine|funktioniert|heil|stabil)\b"
+    rf"|\b(?:läuft|geht)(?= (?:wieder|jetzt|gut|nicht)\b|[.!]?$)|\b{_STATUS}\b",
+    re.IGNORECASE,
+)
+
+
+def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
+    """Return whether a later statement leaves an older one valid whatever both are about."""
+    if older.passage.kind == "lesson" and not _states_another_rule(newer, older):
+        return True
+    text, before = statement_of(newer), older.passage.text
+    if _MASKED in text and _MASKED not in before and not _without_masked(text):
+        return True
+    if not _only_reports(text) or _WORKS.search(before):
+        return False
+    return not (gives_another_value(older, newer) or gives_up(before, text))
+
+
+@bounded(1024 * 1024)
+def _only_reports(text: str) -> bool:
+    """Return whether a text only reacts to an answer, or says what is wrong with something at the moment."""
+    if reports_change(text) or changes_in(text).ended or calls_wrong(text):
+        return False
+    if len(sentences(text)) > 1 or len(telling_words(text)) > FEW:
+        return False
+    return bool(_AT_FAULT.search(text) or _REACTION.match(text))
+
+
+@bounded(1024 * 1024)
+def _without_masked(text: str) -> str:
+    """Return the clauses of a text that contain no masked credential."""
+    clauses = (clause for sentence in sentences(text) for clause in _CLAUSE.split(sentence))
+    return " ".join(clause for clause in clauses if _MASKED not in clause and len(telling_words(clause)) > 1)
+
+
+def _states_another_rule(newer: StoredPassage, older: StoredPassage) -> bool:
+    """Return whether a statement says something else on most of a rule's subject: a shared word is not enough."""
+    if _only_reports(newer.passage.text):
+        return False
+    one, other = (
+        stems_in_any_language(telling_words(each)) for each in (older.passage.text, newer.passage.text)
+    )
+    return len(one & other) * 2 >= min(len(one), len(other)) > 0

@@ -1,0 +1,117 @@
+"""What a session starts with unasked: what the person is working on, and nothing else that they said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from nanoclaw_memory.clock import FixedClock
+from nanoclaw_memory.memory import Memory
+
+At = Callable[..., Memory]
+
+WORK = (
+    "We decided to move the invoice export from cron to Temporal",
+    "Ich muss noch die Tests für den Parser fertig schreiben",
+    "I'm halfway through porting the scheduler to asyncio; the cancel path is still missing",
+    "Wir stellen gerade die Suche auf Vektoren um, der Index fehlt noch",
+    "The login bug on Safari is still open, we wait for the vendor's answer",
+    "Nächste Woche migrieren wir die Datenbank auf Postgres 17",
+    "We agreed with Nadia to postpone the release until the audit is done",
+    "TODO: rename the config keys before the freeze",
+    "Der Bericht für das Quartal ist zur Hälfte fertig, es fehlen die Zahlen aus dem Vertrieb",
+    "We're going with Redis for the rate limiter",
+    "The upload page is nearly done, only the error messages are left",
+    "The ledger import fails on negative amounts",
+)
+NO_WORK = (
+    # how to reach or to pay somebody
+    "Kunde Sommer hat IBAN DE89370400440532013000",
+    "Mrs Doyle pays from GB29 NWBK 6016 1331 9268 19",
+    "Kunde Brandt wohnt in der Lindenallee 14, 20095 Hamburg, Tel. 040 123456",
+    "We still have to call Mrs Doyle at +353 86 123 4567",
+    "my email is carla.voss@example.org, I still need to confirm it",
+    "I have to send my tax id 12 345 678 901 to the office",
+    # credentials
+    "the door code of the studio is 5512",
+    "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzEXAMPLE",
+    "der WLAN-Schlüssel im Büro ist Kranich!Tee77",
+    "We still have to rotate the db password Rhabarber-Zug-81",
+    # commands and reactions
+    "looks good, commit it",
+    "push it to main and open a PR",
+    "Could you commit that?",
+    "Das war zu lang…",
+    "no, that's not what I meant",
+    "passt, danke dir",
+    # requests to forget
+    "please forget what I said about my eyes",
+    "Kannst du das bitte vergessen, was ich über Olaf gesagt habe",
+    # facts that are nobody's focus
+    "we hired Anke as a new tester",
+    "The dentist moved my appointment",
+    "my wife's birthday is on the 12th of May",
+    "Mein Bruder Till ist jetzt Lehrer in Kiel",
+    "I had a headache all morning",
+)
+
+
+@pytest.fixture(params=["rules", "judge"])
+def session(request: pytest.FixtureRequest, open_memory: At) -> At:
+    """Open a session as a command does, or as a server with the judge."""
+
+    def opened(name: str) -> Memory:
+        memory = open_memory(session=name, embeddings__provider="none")
+        memory.group.resources.resident = request.param == "judge"
+        return memory
+
+    opened("first").init()
+    return opened
+
+
+def ended(memory: Memory, *said: str) -> None:
+    for message in said:
+        memory.after_turn(message, "Ok.")
+    memory.session_end()
+
+
+@pytest.mark.parametrize("said", WORK)
+def test_a_session_starts_with_what_the_last_one_worked_on(session: At, said: str):
+    ended(session("a"), said)
+    assert said in session("b").session_start(boot_chars=9_000).boot
+    assert said in session("c").session_start().text
+
+
+@pytest.mark.parametrize("said", NO_WORK)
+def test_a_session_starts_with_nothing_if_the_last_one_worked_on_nothing(session: At, said: str):
+    before = session("0").session_start(boot_chars=9_000)
+    ended(session("a"), said)
+    started = session("b").session_start(boot_chars=9_000)
+    assert (started.boot, started.blocks) == (before.boot, before.blocks)
+    assert session("c").session_start().text == ""
+
+
+def test_what_else_was_said_does_not_displace_the_work(session: At, clock: FixedClock):
+    ended(session("work"), WORK[2])
+    clock.moment += timedelta(days=1)
+    ended(session("other"), *NO_WORK[-6:])
+    assert WORK[2] in session("next").session_start(boot_chars=9_000).boot
+
+
+def test_a_masked_credential_is_no_topic(session: At):
+    keys = (
+        f"The key of the mailer is ghp_abcdefghijklmnopqrstuvwxyz012345678{number}" for number in range(5)
+    )
+    ended(session("a"), *keys, WORK[0])
+    told = session("a").before_turn("What about the invoice export?").text + session("b").session_start().text
+    assert "redacted" not in told and "Topics: key" not in told
+
+
+def test_an_answered_question_about_work_ends_a_session_unless_its_answer_is_confidential(session: At):
+    told = session("a")
+    told.after_turn("Why does our ingest job fail on CI?", "The workers share one temp folder.")
+    told.after_turn("Which number does our ingest team have?", "Call 0171 5550199.")
+    started = session("b").session_start().text
+    assert "share one temp folder" in started and "0171" not in started
