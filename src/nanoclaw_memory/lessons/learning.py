@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from nanoclaw_memory.store.exchanges import Exchanges
     from nanoclaw_memory.types import Exchange, Lesson
 
-CORRECTION_FROM = 0.74  # minimal probability that a message corrects
+CORRECTION_FROM = 0.7  # minimal probability that a message corrects
 SURELY = 0.9  # the same for recording that the previous answer was corrected
-RULE_FROM = 0.65  # minimal probability that a message is a rule for the work, whatever was said before
+RULE_FROM = 0.8  # minimal probability that a message is a rule for the work, whatever was said before
 ALONE_FROM = 0.65  # the same if only the scorer says so
 CORRECTS_FROM = 0.8  # minimal probability with which the scorer alone says that words correct an answer
 CORRECTS_BESIDE_WORD = 0.7  # the same if they share a word with that answer
@@ -56,8 +56,6 @@ LASTING_BELOW = 0.8  # from this share of "once" even words that sound lasting h
 LASTING_FROM = 0.3  # minimal probability that such words are a rule
 ONCE_FROM = 0.4  # better a lesson that must be repeated than one that is kept too long
 PERSONAL_FROM = 0.9  # minimal probability that what a person says only of themselves is a rule
-PLAIN_FROM = 0.8  # weight of a rule that is noted without the judge ("No, that's wrong", "Don't …")
-PLAIN_WORDS = 15  # longer messages are not that plain: they may quote others
 ACTIVE_FROM = 0.7  # weight of a rule that makes a lesson at once where there is no judge
 STANDING = frozenset(
     ("stop", "dont", "should", "future", "always", "use", "repeated")
@@ -295,7 +293,7 @@ def _seems_to_correct(own: str, before: str, works: float) -> bool:
 def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     """Return what the judge finds that a message teaches: a rule or a correction, in the person's own words.
 
-    The plainest corrections are also recognised by pattern. One that only states a fact is marked as such.
+    A correction that only states a fact is marked as such.
     """
     read_as = read(message, judge)
     own = read_as.text
@@ -305,30 +303,23 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     works = _works(own, judge)
     rule = _rule(own, patterns, works, RULE_FROM) if alone else 0.0
     probability = _probability(judge, own, message if pasted else "", before)
-    sure = probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
-    judged_so = sure
-    if not before:  # it corrects nothing
-        plain = _lasting_rules(patterns) if sure or rule else []
-        sure = False
-    else:
-        short = alone and len(own.split()) <= PLAIN_WORDS
-        plain = [correction for correction in patterns if correction.weight >= PLAIN_FROM] if short else []
-        sure = sure and (bool(patterns) or not _is_no_correction(judge, own, before))
-    if not (sure or plain or rule):
+    found = bool(before) and probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
+    found = found and (bool(patterns) or not _is_no_correction(judge, own, before))
+    if not (found or rule):
         return None
-    standing = rule if _lasting_rules(patterns) else 0.0
+    plain = _lasting_rules(patterns)
+    standing = rule if plain else 0.0
     lasts = standing >= RULE_FROM or bool(standing and holds_for_good(own))
     share = 1.0 if lasts else LASTING_BELOW if standing >= LASTING_FROM else ONCE_FROM
     reach = _reach(judge, own, before, share)
     below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
-    states = _only_states_fact(plain, rule, works, below) or (
-        works < PERSONAL_FROM and not patterns and is_of_oneself(own)
-    )
-    corrects = (sure and not states and probability >= SURELY) or (bool(before) and _contradicts(plain))
+    states = not rule and works < below
+    states = states or (works < PERSONAL_FROM and not patterns and is_of_oneself(own))
+    corrects = found and not states and probability >= SURELY
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
     beside = not read_as.alone or corrections.asks_of(own)
-    certain = judged_so or lasts or rule >= PATTERN_ALONE_FROM
+    certain = found or lasts or rule >= PATTERN_ALONE_FROM
     return Teaching(words, reach, certain, why.rstrip("; "), beside, states)
 
 
