@@ -161,7 +161,7 @@ def test_the_judge_reads_the_nearest_lessons_and_none_where_nothing_is_asked_of_
     scripted_judge.yes["applies"] = ["invoice"]
     asked.clear()
     assert RULE in blocks(later, "Put the order number on top of the invoice")
-    assert asked.count("applies") == 1  # of those that words brought
+    assert asked.count("applies") == 2
     asked.clear()
     scripted_judge.yes["applies"] = ["Bill the baker"]
     blocks(later, "Bill the baker on Elm Street")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.lessons import tasks
@@ -21,10 +20,8 @@ if TYPE_CHECKING:
 
 # Log odds, tuned on the development half and on rules beside unrelated messages (bench/corrections.py,
 # bench/lessons.py).
-SURE = 1.3  # minimum of judge and closeness together, for a lesson that neither words nor vectors match
-OBJECTION = 0.9  # below this the judge rejects a match
+SURE = 1.45  # minimum of the judge's log odds and closeness together
 CLOSENESS = 2.4  # weight of a cosine of 1
-WORTH_READING = 0.3  # below this closeness the judge is never certain without a match
 USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
 NEEDS_FROM = -2.6  # below this need of a message only a lesson of which the judge is certain applies
 CERTAIN = 2.3  # minimum of judge and closeness together for such a message
@@ -147,35 +144,19 @@ def judged_match(
     most: int,
     judge: Judge,
 ) -> list[Match]:
-    """Return the lessons that apply: matches that the judge does not reject, else the one it is certain of."""
-    objection, sure = OBJECTION, SURE
+    """Return those of the nearest lessons of which the judge is sure enough, given how near they are."""
+    least = SURE
     if calls_for_nothing(judge.probability("needs", message)):
         if len(content_stems(message)) < LEAST_TASK:
             return []
-        objection = sure = CERTAIN  # a task that explains itself: only what surely applies to it
-    near = _nearest(message, lessons, cosines)
-    odds: dict[int, float] = {}  # cached: each reading costs milliseconds
-
-    def read(lesson: Lesson) -> float:
-        if lesson.id not in odds:
-            odds[lesson.id] = _log_odds(judge.probability("applies", message, _in_context(lesson)))
-        return odds[lesson.id] + reach.closeness(cosines.get(lesson.id))
-
-    agreed = [
-        replace(one, why=f"{one.why}; judge: applies {_probability(odds[one.lesson.id]):.2f}")
-        for one in match(message, near, cosines, reach, most)
-        if read(one.lesson) >= objection
-    ]
-    near = [one for one in near if one.id in odds or _is_worth_reading(cosines.get(one.id), reach)]
-    if agreed or not near:
-        return agreed
-    lesson = max(near, key=read)
-    found = Match(lesson, _probability(read(lesson)), f"judge: applies {_probability(odds[lesson.id]):.2f}")
-    return [found] if read(lesson) >= sure else []
-
-
-def _is_worth_reading(cosine: float | None, reach: Reach) -> bool:
-    return cosine is None or reach.closeness(cosine) >= WORTH_READING
+        least = CERTAIN  # a task that explains itself: only what surely applies to it
+    found = []
+    for lesson in _nearest(message, lessons, cosines):
+        applies = judge.probability("applies", message, _in_context(lesson))
+        odds = _log_odds(applies) + reach.closeness(cosines.get(lesson.id))
+        if odds >= least:
+            found.append(Match(lesson, _probability(odds), f"judge: applies {applies:.2f}"))
+    return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
 
 
 def _in_context(lesson: Lesson) -> str:

@@ -153,12 +153,21 @@ def test_one_word_of_several_calls_for_a_lesson_only_where_it_is_half_of_it_or_a
     assert matching.match("The gateway!", [one], {}, matching.Reach(0.8), 3)
 
 
-def test_the_judge_reads_what_is_near_alone(scripted_judge):
+def test_a_lesson_of_which_the_judge_is_not_sure_applies_if_it_is_near(scripted_judge, monkeypatch):
     one, reach = lesson(), matching.Reach(0.9, 0.8, 0.7)
-    scripted_judge.yes = {"needs": ["Ship"], "applies": ["Ship"]}
+    monkeypatch.setattr(scripted_judge, "probability", lambda head, *texts: 0.75)
     assert matching.judged_match("Ship that", [one], {1: 0.8}, reach, 3, scripted_judge)
     assert matching.judged_match("Ship that", [one], {1: 0.72}, reach, 3, scripted_judge) == []
     assert matching.judged_match("Ship that", [one], {}, reach, 3, scripted_judge)  # nobody knows how near
+
+
+def test_a_shared_word_brings_no_lesson_of_which_the_judge_says_that_it_does_not_apply(scripted_judge):
+    scripted_judge.yes = {"needs": ["main"]}
+    reach = matching.Reach(0.9, 0.8, 0.7)
+    assert (
+        matching.judged_match("Push it straight to main", [lesson()], {1: 0.95}, reach, 3, scripted_judge)
+        == []
+    )
 
 
 def test_one_shared_word_does_not_call_for_a_lesson_that_is_about_something_else():
