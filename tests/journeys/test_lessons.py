@@ -32,7 +32,7 @@ def test_the_judge_finds_a_correction_that_no_rule_knows_and_says_why(corrected)
     corrected.after_turn(RULE, "Understood.")
     (lesson,) = corrected.lessons.lessons()
     assert (lesson.lesson, lesson.state, lesson.reach) == (RULE, "active", "topic")
-    assert lesson.why == "judge: correction 0.95, reach topic"
+    assert lesson.why.startswith("judge: correction 0.95, reach topic; says how to work 0.")
 
 
 def test_the_judge_outweighs_a_weak_rule_and_not_the_plainest_ones(corrected):
@@ -77,7 +77,7 @@ def test_what_holds_once_is_recorded_and_never_injected(corrected, scripted_judg
     assert growth(later.session_start()) == ""
 
 
-@pytest.mark.parametrize(("share", "reach"), [(0.91, "general"), (0.89, "topic")])
+@pytest.mark.parametrize(("share", "reach"), [(0.78, "general"), (0.72, "topic")])
 def test_a_lesson_is_general_only_where_the_judge_is_sure(
     corrected, scripted_judge, share, reach, monkeypatch
 ):
@@ -88,7 +88,7 @@ def test_a_lesson_is_general_only_where_the_judge_is_sure(
 
 
 def test_without_an_answer_before_it_a_rule_must_be_surer_to_be_general(memory, scripted_judge, monkeypatch):
-    shares = {"general": 0.9, "topic": 0.1, "once": 0.0}
+    shares = {"general": 0.8, "topic": 0.2, "once": 0.0}
     monkeypatch.setattr(scripted_judge, "reach", lambda *texts: shares)
     memory.after_turn("Never use gorm without asking me", "Ok.")
     shares["general"] = 0.95

@@ -230,14 +230,27 @@ def test_a_lesson_about_one_topic_is_labelled_in_other_projects(at: At):
     assert "learnt in project keystone)" in lessons_shown(at("orchard", "o1"), asked)
 
 
-def test_a_lesson_about_answers_in_general_is_of_no_project(at: At, scripted_judge):
+def test_a_lesson_about_answers_in_general_starts_the_sessions_of_other_projects_with_its_own(
+    at: At, scripted_judge
+):
     words = "Never use emojis in your answers."
     scripted_judge.reaches[words] = "general"
     taught(at("keystone", "k1"), words)
     (lesson,) = at("orchard").lessons.lessons()
-    assert (lesson.general, lesson.project) == (True, "")
+    assert (lesson.general, lesson.project, lesson.only_there) == (True, "keystone", False)
     shown = lessons_shown(at("orchard", "o1"), "And the cellar?")
-    assert lesson.lesson in shown and "keystone" not in shown
+    assert f"• {lesson.lesson}" in shown and "learnt in project keystone)" in shown
+
+
+def test_the_lessons_of_a_project_start_its_sessions_before_those_of_others(at: At, scripted_judge):
+    said = [f"Never use {one} in your answers." for one in ("emojis", "tables", "rhymes")]
+    own = "Never use exclamation marks in your answers."
+    scripted_judge.reaches |= dict.fromkeys((*said, own), "general")
+    for number, words in enumerate(said):
+        taught(at("keystone", f"k{number}"), words)
+    taught(at("orchard", "o1"), own)
+    shown = lessons_shown(at("orchard", "o2"), "And the cellar?")
+    assert shown.index(own) < shown.index("learnt in project keystone")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
 from nanoclaw_memory.lessons.matching import content_stems
 from nanoclaw_memory.lessons.places import LessonPlace, place_of
-from nanoclaw_memory.lessons.wording import holds_for_good, holds_once, is_of_oneself
+from nanoclaw_memory.lessons.wording import holds_for_good, holds_once, is_of_oneself, orders_for_good
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.statements import Features, agree, features, overlap, same_statement
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 CORRECTION_FROM = 0.7  # minimal probability that a message corrects
 SURELY = 0.9  # the same for recording that the previous answer was corrected
-RULE_FROM = 0.8  # minimal probability that a message is a rule for the work, whatever was said before
+RULE_FROM = 0.65  # minimal probability that a message is a rule for the work, whatever was said before
+RULE_BESIDE_JUDGE = 0.4  # the same if no answer came before and the judge takes it for a correction
 ALONE_FROM = 0.65  # the same if only the scorer says so
 CORRECTS_FROM = 0.8  # minimal probability with which the scorer alone says that words correct an answer
 CORRECTS_BESIDE_WORD = 0.7  # the same if they share a word with that answer
@@ -50,8 +51,8 @@ STATES_BELOW = 0.02  # below this probability a correction only states a fact, w
 APART_STATES_BELOW = 0.1  # the same if it shares no word with the previous answer
 ONLY_STATES_BELOW = 0.12  # the same if only the scorer says so
 BESIDE_PASTE_FROM = 0.9  # the same if most of the message is somebody else's: such a message is mostly a task
-GENERAL_FROM = 0.9  # minimal share for a lesson that applies to every answer
-GENERAL_ALONE_FROM = 0.94  # the same without an answer before, beside which the judge is surer
+GENERAL_FROM = 0.75  # minimal share for a lesson that applies to every answer
+GENERAL_ALONE_FROM = 0.88  # the same without an answer before, beside which the judge is surer
 LASTING_BELOW = 0.8  # from this share of "once" even words that sound lasting hold once
 LASTING_FROM = 0.3  # minimal probability that such words are a rule
 ONCE_FROM = 0.4  # better a lesson that must be repeated than one that is kept too long
@@ -206,7 +207,7 @@ class Learner:
     def _place(self, exchange: Exchange, taught: Teaching) -> LessonPlace:
         """Return the project of a lesson; a conversation of others does not learn the names of private projects."""
         known = [name for name, _, _ in self._exchanges.projects(exchange.private)]
-        return place_of(taught.words, exchange.project, taught.reach == "general", known)
+        return place_of(taught.words, exchange.project, False, known)
 
     def _known(self, lesson: str, private: bool, place: LessonPlace) -> Lesson | None:
         """Return an existing lesson with the same content and visibility, unless both are bound to other projects."""
@@ -301,11 +302,16 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     alone = read_as.alone and not pasted
     patterns = corrections.find(own)
     works = _works(own, judge)
-    rule = _rule(own, patterns, works, RULE_FROM) if alone else 0.0
+    asked = not before and RULE_BESIDE_JUDGE <= works < RULE_FROM  # else reading it once more cannot matter
+    least = RULE_FROM
+    if asked and judge.probability("correction", own) >= CORRECTION_FROM:
+        least = RULE_BESIDE_JUDGE
+    rule = _rule(own, patterns, works, least) if alone else 0.0
     probability = _probability(judge, own, message if pasted else "", before)
     found = bool(before) and probability >= (BESIDE_PASTE_FROM if pasted else CORRECTION_FROM)
     found = found and (bool(patterns) or not _is_no_correction(judge, own, before))
-    if not (found or rule):
+    denied = bool(before) and alone and _only_denies(own, patterns)
+    if not (found or rule or denied):
         return None
     plain = _lasting_rules(patterns)
     standing = rule if plain else 0.0
@@ -315,7 +321,7 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
     states = not rule and works < below
     states = states or (works < PERSONAL_FROM and not patterns and is_of_oneself(own))
-    corrects = found and not states and probability >= SURELY
+    corrects = (found and not states and probability >= SURELY) or denied
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
     beside = not read_as.alone or corrections.asks_of(own)
@@ -345,6 +351,11 @@ def _reasons(patterns: Sequence[Correction], rule: float, corrects: bool, states
     return "; ".join(found if corrects else [*found, NO_CORRECTION])
 
 
+def _only_denies(own: str, patterns: Sequence[Correction]) -> bool:
+    """Return whether words say that an answer was wrong, and nothing else ("No, that is wrong")."""
+    return _contradicts(patterns) and len(content_stems(own)) <= 1
+
+
 def _contradicts(patterns: Sequence[Correction]) -> bool:
     """Return whether a pattern says that an answer was wrong, and not only how to work."""
     return any(correction.kind not in STANDING for correction in patterns)
@@ -355,7 +366,11 @@ def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) 
     standing = bool(_lasting_rules(patterns))
     if not scorer.usable():
         return 1.0 if standing else 0.0
-    enough = works >= (BESIDE_PATTERN if standing else least) and not own.rstrip().endswith("?")
+    if own.rstrip().endswith("?"):
+        return 0.0
+    if standing and orders_for_good(own):
+        return max(works, LASTING_FROM)
+    enough = works >= (BESIDE_PATTERN if standing else least)
     return works if enough and (standing or not corrections.is_ruled_out(own)) else 0.0
 
 

@@ -54,9 +54,9 @@ class LessonPlace(msgspec.Struct, frozen=True):
     only: bool = False
 
 
-def place_of(words: str, said_in: str, general: bool, known: Iterable[str]) -> LessonPlace:
-    """Return the place of a lesson: words that name a project or say "here" bind it; one of a topic is labelled
-    unless it says that it holds everywhere.
+def place_of(words: str, said_in: str, everywhere: bool, known: Iterable[str]) -> LessonPlace:
+    """Return the place of a lesson: words that name a project or say "here" bind it; any other is labelled elsewhere
+    unless it holds everywhere.
     """
     for project in sorted({said_in, *known} - {""}, key=len, reverse=True):
         if names(words, project, surely=project != said_in and tokens.is_one(f" {project}")):
@@ -65,7 +65,7 @@ def place_of(words: str, said_in: str, general: bool, known: Iterable[str]) -> L
         return LessonPlace()
     if says_here(words):
         return LessonPlace(said_in, only=True)
-    return LessonPlace("" if general or _EVERYWHERE.search(words) else said_in)
+    return LessonPlace("" if everywhere or _EVERYWHERE.search(words) else said_in)
 
 
 def says_here(words: str) -> bool:

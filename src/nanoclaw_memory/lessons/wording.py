@@ -38,6 +38,15 @@ _FOR_GOOD = regex(
     r"grundsätzlich|generell)\b",
     re.IGNORECASE,
 )
+# An order for good: "from now on squash", "squash from now on please", "ab sofort bitte squashen"; without "please" a
+# word that begins a subject may not follow ("from now on the depot ships").
+_FROM_NOW_ON = r"(?:from (?:now|here) on(?:wards)?|in (?:the )?future|going forward|next time|in zukunft|ab (?:jetzt|sofort))"
+_ORDER = regex(
+    rf"^{_FROM_NOW_ON} (?!(?:the|a|an|this|that|these|those|every|each|all|our|my|his|her|its|their|your|there)\b)"
+    rf"(?-i:[a-zäöü])\w*\b(?! (?:der|die|das|den|ein\w*)\b)|"
+    rf"\b(?:please|bitte)\b.*\b{_FROM_NOW_ON}\b|\b{_FROM_NOW_ON}\b.*\b(?:please|bitte)\b",
+    re.IGNORECASE,
+)
 # What a person says of themselves, unless it is what they want of the answer.
 _OF_ONESELF = regex(r"(?:i|i['’](?:m|ve)|my|ich|mir|mich|mein\w*)\b", re.IGNORECASE)
 _OF_ANSWER = regex(
@@ -59,6 +68,11 @@ def holds_once(own: str) -> bool:
 def holds_for_good(own: str) -> bool:
     """Return whether words say that they last."""
     return bool(_FOR_GOOD.search(own))
+
+
+def orders_for_good(own: str) -> bool:
+    """Return whether a clause without a subject says that it holds from now on: "from now on squash before merging"."""
+    return any(_ORDER.search(clause) and not _REPORTS.match(clause) for clause in _clauses(own))
 
 
 def is_of_oneself(own: str) -> bool:

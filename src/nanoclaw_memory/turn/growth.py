@@ -45,8 +45,15 @@ class Growth(Plugin):
         if not general:
             return Silence("no lesson is about answers in general")
         marks = self._marks(general)
+        own = self.context.own_project
         chosen = sorted(
-            _current(general, marks), key=lambda lesson: (lesson.id in marks, -lesson.seen, lesson.id)
+            _current(general, marks),
+            key=lambda one: (
+                one.id in marks,
+                own is not None and one.project not in ("", own),
+                -one.seen,
+                one.id,
+            ),
         )
         chosen = chosen[: self.own.max_lessons]
         if not chosen:

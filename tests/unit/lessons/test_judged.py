@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nanoclaw_memory.lessons.learning import judged
+from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import Judge
+from nanoclaw_memory.store.lessons import NO_CORRECTION
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +100,46 @@ def test_a_no_with_what_to_do_instead_is_a_lesson(judge, before, said):
 )
 def test_a_rule_about_every_answer_is_general(judge, before, said):
     assert steers(judge, before, said) == "general"
+
+
+@pytest.mark.parametrize("denial", ["No, that's wrong.", "Nein, das stimmt nicht."])
+def test_a_bare_denial_corrects_the_answer_before_although_the_judge_is_unsure(scripted_judge, denial):
+    taught = judged(scripted_judge, denial, "The gate is number 14.")
+    assert taught is not None and not taught.sure and not taught.why.endswith(NO_CORRECTION)
+
+
+def test_a_pattern_in_a_message_with_more_to_say_teaches_nothing_where_the_judge_finds_no_correction(
+    scripted_judge,
+):
+    said = "No longer, the customs office has cleared the container this morning."
+    assert judged(scripted_judge, said, "The container is still waiting.") is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "from now on squash before merging, I want a linear history",
+        "ab sofort bitte vor dem Mergen squashen",
+        "please pull the schema first from now on",
+    ],
+)
+def test_a_clause_that_says_that_it_holds_from_now_on_is_a_rule_whatever_the_models_say(
+    scripted_judge, monkeypatch, rule
+):
+    monkeypatch.setattr(scorer, "probability", lambda head, text: 0.001)
+    scripted_judge.reaches[rule] = "once"
+    taught = judged(scripted_judge, rule, "")
+    assert taught is not None and taught.sure and taught.reach == "topic"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "from now on we ship from Bergen",
+        "ab jetzt liefert der Hof nur noch dienstags",
+        "in future Bergen ships it",
+    ],
+)
+def test_what_somebody_does_from_now_on_is_no_rule_for_the_work(scripted_judge, monkeypatch, told):
+    monkeypatch.setattr(scorer, "probability", lambda head, text: 0.001)
+    assert judged(scripted_judge, told, "") is None
