@@ -309,7 +309,7 @@ def _category(relative: str, booted: Sequence[str]) -> str:
 
 
 def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"
+    return plural(count, "entry", "entries")
 
 
 def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:

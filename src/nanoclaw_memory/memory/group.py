@@ -715,3 +715,10 @@ class Group:
         self.require_group()
         if not self.workspace.is_dir():
             raise NotFound(f"there is no memory at {self.home.root}", "create it: nanoclaw-memory init")
+
+
+class Part:
+    """A part of Memory: what one group's scope can do with one kind of its content."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.memory.group import Group, Part
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     BroughtIn,
@@ -20,18 +20,12 @@ from nanoclaw_memory.types import (
     Proposal,
 )
 
-if TYPE_CHECKING:
-    from nanoclaw_memory.memory.group import Group
-
 PROPOSING = ("promote", "metabolize")  # jobs
 
 
 @with_pages
-class UpkeepPart:
+class UpkeepPart(Part):
     """Maintain memory over time; changes to a person's page are proposed for review."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     def run(self, job: str = "", dry_run: bool = False, due: bool = False) -> list[JobRun]:
         """Run all jobs or one; `due` runs only those that are due; `dry_run` reports what they would do."""

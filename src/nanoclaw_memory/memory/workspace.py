@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.memory.team_pages import synchronised, with_pages
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import (
@@ -37,18 +38,14 @@ from nanoclaw_memory.types import (
 )
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.store.sdk_items import SdkItems
     from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest
     from nanoclaw_memory.workspace.notes import Notes
 
 
 @with_pages
-class WorkspacePart:
+class WorkspacePart(Part):
     """Work on the group's Markdown and its checkpoints."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     def introduce(self, about: Mapping[str, str]) -> None:
         """Write who the user is into USER.md, as `- key: value` above its first section."""

@@ -141,13 +141,6 @@ class JsonEndpoint:
         self._charge(sent, written)
         return answer
 
-    def close(self) -> None:
-        """Close open connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
     def _charge(self, tokens_in: int, tokens_out: int, failed: bool = False) -> None:
         cost = self.service.cost(tokens_in, tokens_out)
         self._config.usage.record(

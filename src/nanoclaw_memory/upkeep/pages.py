@@ -201,12 +201,13 @@ def version(group: Group, relative: str, name: str) -> str:
     """Return the text of one version."""
     if (table := group.page_table(relative)) is not None:
         known = {f"v{row.version}": row.text for row in PageTable(table[0]).versions(table[1])}
-        if (text := known.get(name)) is None:
-            raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
-        return text
-    if (path := _version_files(group, relative).get(name)) is None:
+        text = known.get(name)
+    else:
+        path = _version_files(group, relative).get(name)
+        text = read_text(path) if path else None
+    if text is None:
         raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
-    return read_text(path)
+    return text
 
 
 def origins(group: Group, relative: str) -> list[LineOrigin]:

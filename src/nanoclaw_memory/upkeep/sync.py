@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from nanoclaw_memory import private
 from nanoclaw_memory.errors import NotFound, Refused
@@ -197,15 +197,11 @@ class _WorldImport:
         gone = self._gone("tombstones")
         new = [v[0] for name, v in self.found.records["tombstones"].items() if name not in {*known, *gone}]
         if new:
-            self.group.intake.add_tombstones(
-                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in new]
-            )
+            self.group.intake.add_tombstones(list(map(astuple, new)))
             self.added["tombstones"] = len(new)
         allowed = [row.record for name, row in known.items() if name in self._new_removals("tombstones")]
         if allowed:
-            self.group.intake.remove_tombstones(
-                [(one.name, one.slot, one.digest, one.text_fingerprint) for one in allowed]
-            )
+            self.group.intake.remove_tombstones(list(map(astuple, allowed)))
 
     def _gone(self, kind: str) -> set[str]:
         """Return the ids of a kind that were deleted on purpose, on any machine."""

@@ -98,7 +98,7 @@ def serve(caller: Caller, wanted: str | None, **given: Any) -> None:
     from nanoclaw_memory.interfaces.http import serve as server
 
     with caller.memory(new=True) as memory:
-        memory.admin.require_main("serve the home")
+        memory.group.require_main("serve the home")
         home = memory.home.root
         if wanted == "install":
             memory.init()
@@ -219,7 +219,7 @@ def web(caller: Caller, printed: bool, logout: bool) -> None:
     from nanoclaw_memory.interfaces.web.sessions import PageSessions
 
     with caller.memory() as memory:
-        memory.admin.require_main("open the page")
+        memory.group.require_main("open the page")
         home = memory.home.root
     if logout:
         ended = PageSessions(home).end()
@@ -289,7 +289,7 @@ def list_tokens(memory: Memory) -> Output:
     """
     from nanoclaw_memory.interfaces.http import tokens
 
-    memory.admin.require_main("list tokens")
+    memory.group.require_main("list tokens")
     return listing("tokens", tokens.known(memory.home.root), _token_line, "No agent has a token.")
 
 
@@ -303,7 +303,7 @@ def revoke_token(memory: Memory, token_id: str) -> Output:
     """
     from nanoclaw_memory.interfaces.http import tokens
 
-    memory.admin.require_main("revoke tokens")
+    memory.group.require_main("revoke tokens")
     tokens.revoke(memory.home.root, token_id, memory.admin.drop_token_role)
     return Output({"id": token_id, "revoked": True}, f"{token_id} is not valid any more")
 
