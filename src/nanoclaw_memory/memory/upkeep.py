@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import moment_of
-from nanoclaw_memory.memory.group import Group, Part
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     BroughtIn,
@@ -150,7 +150,7 @@ class UpkeepPart(Part):
             self._group.require_main("bring in the groups of a NanoClaw")
             return import_tree(self._group, path.expanduser(), dry_run)
         self._group.require_own_file(path)
-        with self._importing() as own:
+        with self._group.as_scope(replace(self._group.scope, origin="import")) as own:
             if kind == "obsidian":
                 from nanoclaw_memory.upkeep.vault import import_vault
 
@@ -174,16 +174,12 @@ class UpkeepPart(Part):
     def merge_in(self, folder: Path) -> MergedIn:
         """Merge in what the person's other machines exported."""
         from nanoclaw_memory.upkeep.scheduler import jobs_paused
-        from nanoclaw_memory.upkeep.sync import import_directory
+        from nanoclaw_memory.upkeep.sync_import import import_directory
 
         with jobs_paused(self._group.data):
             done = import_directory(self._group, folder)
         self._group.telemetry.record("merge in", added=done.added, problems=len(done.problems))
         return done
-
-    def _importing(self) -> Group:
-        """Return the same group, writing with the origin `import`."""
-        return self._group.as_scope(replace(self._group.scope, origin="import"))
 
     # ---- on this machine ----
 
