@@ -15,6 +15,7 @@ from nanoclaw_memory.memory.group import Group, Part
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import (
     MAIN_GROUP,
+    SHARED,
     Compared,
     DatabaseCheck,
     EmbeddingCost,
@@ -140,7 +141,6 @@ class AdminPart(Part):
         """Create a login role in PostgreSQL for an agent of this group or of its shared chats; return its URL."""
         from nanoclaw_memory.memory.resources import ALL_DATABASES
         from nanoclaw_memory.store.roles import make_role
-        from nanoclaw_memory.types import SHARED
 
         group = self._group
         if group.scope.origin != "owner":

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import Clock, day_of
+from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, StoreError
 from nanoclaw_memory.memory.group import Group
 from nanoclaw_memory.memory.resources import Resources
@@ -45,7 +45,7 @@ from nanoclaw_memory.types import (
     Turn,
     Written,
 )
-from nanoclaw_memory.workspace.paths import Home, home_at, locate, log_path
+from nanoclaw_memory.workspace.paths import Home, home_at, locate, log_path, memory_files
 from nanoclaw_memory.workspace.roster import with_project
 
 if TYPE_CHECKING:
@@ -453,7 +453,6 @@ class Memory:
 
     def _token_audit(self) -> TokenAudit:
         from nanoclaw_memory.entries.token_audit import TokenAudit
-        from nanoclaw_memory.workspace.paths import memory_files
 
         shared = self.settings.privacy.shared_files
         local = self.settings.embeddings.provider == "local"  # an audit spends no money at a provider
@@ -471,7 +470,6 @@ class Memory:
 
     def counts(self) -> dict[str, int]:
         """Count exchanges, active entries, valid facts and relations, and lessons, as doctor does."""
-        from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.store.entries import Filter
         from nanoclaw_memory.store.facts import valid_rows
 
@@ -685,7 +683,8 @@ def _days(named: str | date, today: date) -> Days:
     if isinstance(named, date):
         return Days(named, named)
     try:
-        return Days(day_of(named), day_of(named))
+        day = date.fromisoformat(named)
+        return Days(day, day)
     except ValueError:
         found = when(named, today)
     if found.days is None or found.rest:

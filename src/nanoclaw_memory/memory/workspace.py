@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
 from nanoclaw_memory.memory.group import Part
-from nanoclaw_memory.memory.team_pages import synchronised, with_pages
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.memory.team_pages import mirror, synchronised, with_pages
+from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     Agent,
@@ -206,7 +206,6 @@ class WorkspacePart(Part):
 
     def page(self, file: str) -> PageText:
         """Return a whole Markdown file, with the fingerprint that `save_page` requires."""
-        from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.workspace.files import read_text
 
         self._group.require_group()
@@ -240,7 +239,6 @@ class WorkspacePart(Part):
 
     def version(self, file: str, name: str) -> PageText:
         """Return one version of a page."""
-        from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.upkeep import pages
 
         self._group.require_private("versions of pages")
@@ -305,8 +303,6 @@ class WorkspacePart(Part):
 
     def mirror(self, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
         """Keep a directory and the team's pages synchronised until `wait` returns True, or once without it."""
-        from nanoclaw_memory.memory.team_pages import mirror
-
         return mirror(self._group, folder, wait)
 
     @property

@@ -21,8 +21,6 @@ from nanoclaw_memory.providers.usage import FILE_NAME, Usage
 from nanoclaw_memory.text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import httpx2
 
 MAX_ANSWER_BYTES = 128_000_000
