@@ -65,7 +65,7 @@ class _Statement(msgspec.Struct, frozen=True):
 class TokenAudit:
     """Audit one group for one scope; `files` lists the Markdown that the scope may see."""
 
-    def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None = None) -> None:
+    def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None) -> None:
         self._embedder = embedder
         self._entries = entries
         self._ledger = entries.ledger

@@ -642,12 +642,9 @@ class Group:
 
     def page(self, relative: str) -> str:
         """Return a page of the workspace: empty if it is missing, refused if it is a link to the outside."""
-        from nanoclaw_memory.workspace.files import read_text
+        from nanoclaw_memory.workspace.files import read_or_empty
 
-        try:
-            return read_text(within(self.workspace / relative, self.workspace))
-        except FileNotFoundError:
-            return ""
+        return read_or_empty(within(self.workspace / relative, self.workspace))
 
     def archived(self, relative: str) -> tuple[str, int, int]:
         """Return where lines of a daily log were moved to: the archive, its first and last line; 0 if nowhere."""

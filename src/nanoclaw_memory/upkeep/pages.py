@@ -19,6 +19,7 @@ from nanoclaw_memory.workspace.files import (
     locked,
     make_folder,
     newline_of,
+    read_or_empty,
     read_text,
     replace_text,
     split_lines,
@@ -115,14 +116,6 @@ def _title_key(title: str) -> str:
 
 
 # ---- the file ----
-
-
-def read_or_empty(path: Path) -> str:
-    """Return the text of a file; empty if it is missing."""
-    try:
-        return read_text(path)
-    except FileNotFoundError:
-        return ""
 
 
 def read(group: Group, relative: str) -> str:
