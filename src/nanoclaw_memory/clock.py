@@ -152,11 +152,6 @@ def local_minute(text: str, zone: tzinfo | None) -> str:
     return moment_of(text).astimezone(zone).strftime("%Y-%m-%dT%H:%M") if text else ""
 
 
-def day_of(text: str) -> date:
-    """Parse a date written by a person as YYYY-MM-DD; raise ValueError otherwise."""
-    return date.fromisoformat(text)
-
-
 def start_of(text: str, now: datetime) -> str:
     """Return the stamp of the first moment of a date or month that a person wrote, in the user's zone."""
     return stamp(_local_moment(text, now))

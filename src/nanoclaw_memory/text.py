@@ -157,9 +157,9 @@ def slug(title: str, limit: int = 60) -> str:
     return name or "untitled-" + fingerprint(title)[:8]
 
 
-def plural(count: int, noun: str) -> str:
-    """Return '1 line', '3 lines'."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def plural(count: int, noun: str, several: str = "") -> str:
+    """Return '1 line', '3 lines'; `several` is a plural that needs more than an s."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def nearest_names(name: str, names: Iterable[str]) -> list[str]:

@@ -19,8 +19,8 @@ API = "/api/v1"
 # What makes no sense over HTTP: closing, endless generators, helpers of a program in process, what another route
 # shows in full, and what runs commands or changes the machine (a token must not buy that).
 NO_ROUTE = {
-    "Memory.close", "Memory.for_session", "Memory.fenced", "AdminPart.watch", "AdminPart.require_home",
-    "AdminPart.require_main", "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
+    "Memory.close", "Memory.for_session", "Memory.fenced", "AdminPart.watch",
+    "ConversationsPart.note_answer_from", "HostPart.run_tasks", "UpkeepPart.install_cron",
     "EntriesPart.get", "UpkeepPart.proposal", "UpkeepPart.unproposed",
     "WorkspacePart.show_checkpoint", "EntriesPart.publish",
     "AdminPart.drop_role", "AdminPart.drop_token_role", "AdminPart.make_role", "AdminPart.make_token_role",

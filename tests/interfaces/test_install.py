@@ -610,10 +610,10 @@ def test_a_second_home_or_group_says_that_it_replaces_the_first_and_asks(ncm, pe
 def test_a_person_at_a_terminal_decides_whether_another_home_is_replaced(
     ncm, person, home, monkeypatch, answer, code
 ):
-    from nanoclaw_memory.interfaces.cli import agents
+    from nanoclaw_memory.interfaces.cli import setup
 
     ncm("install", "claude-code")
-    monkeypatch.setattr(agents, "at_terminal", lambda: True)
+    monkeypatch.setattr(setup, "at_terminal", lambda: True)
     second = home.parent / "second"
     assert ncm("--home", str(second), "install", "claude-code", stdin=f"{answer}\n").code == code
     assert (str(second) in (person / ".claude.json").read_text()) == (answer == "y")

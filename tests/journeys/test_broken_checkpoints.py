@@ -180,7 +180,6 @@ def test_any_checkpoint_command_sweeps_what_a_killed_one_left(saved: Path, ncm, 
 def test_listing_does_not_sweep_what_a_living_command_is_making(saved: Path, ncm, home: Path):
     with Memory.open(home, Scope()) as memory:
         checkpoints = memory.group.checkpoints
-        with checkpoints.alone():
-            draft = checkpoints.draft_folder()
+        with checkpoints.alone(), checkpoints.draft() as draft:
             assert ncm("checkpoint", "list").code == 0
             assert draft.exists()

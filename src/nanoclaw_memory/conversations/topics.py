@@ -18,6 +18,7 @@ from nanoclaw_memory.text import STOP_WORDS, language
 
 WINDOW = 6
 MOST_SHOWN = 4
+LONGEST = 4  # words of a topic
 MOST_READ = 1_500  # characters of a message that determine its topic
 _DETERMINERS = frozenset(
     "a an the this that these those my your his her its our their me you him us them it ein eine einen einem einer der"
@@ -34,20 +35,22 @@ class Topic(msgspec.Struct, frozen=True):
     freshness: float
 
 
-def phrase(text: str, limit: int = 4) -> str:
+def phrase(text: str) -> str:
     """Return the topic of a text: its heaviest run of content words; empty if it has none."""
-    return _phrase(text[:MOST_READ], limit)
+    return _phrase(text[:MOST_READ])
 
 
 @bounded(512 * 1024)  # a conversation returns to the same exchanges
-def _phrase(text: str, limit: int) -> str:
+def _phrase(text: str) -> str:
     runs = _runs(text)
     if not runs:
         return ""
     folded = [[word.casefold() for word in run] for run in runs]
     counts = Counter(word for run in folded for word in set(run))
-    weights = [_weight(run[:limit], words[:limit], counts) for run, words in zip(runs, folded, strict=True)]
-    return " ".join(runs[weights.index(max(weights))][:limit])  # the first of equals
+    weights = [
+        _weight(run[:LONGEST], words[:LONGEST], counts) for run, words in zip(runs, folded, strict=True)
+    ]
+    return " ".join(runs[weights.index(max(weights))][:LONGEST])  # the first of equals
 
 
 def is_only(text: str, topic: str) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
 
 LESSER = ("shared", "tool", "web")  # origins whose entries have at most medium priority
+MAX_CHAIN = 100
 PASTED = "its words stand in a text that was pasted in that session"
 
 
@@ -243,10 +244,10 @@ def _common(project: str, other: str) -> str:
     return project if project == other else ""
 
 
-def newest_of(ledger: EntryLedger, entry: Entry, depth: int = 100) -> Entry:
+def newest_of(ledger: EntryLedger, entry: Entry) -> Entry:
     """Return the current end of an entry's chain; bounded in case of corrupt data."""
     seen = {entry.id}
-    while entry.superseded_by and entry.superseded_by not in seen and len(seen) < depth:
+    while entry.superseded_by and entry.superseded_by not in seen and len(seen) < MAX_CHAIN:
         seen.add(entry.superseded_by)
         entry = ledger.table.get(entry.superseded_by) or replace(entry, superseded_by=None)
     return entry

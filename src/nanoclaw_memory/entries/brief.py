@@ -225,7 +225,7 @@ def _text(
     stored = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
     named = ", ".join(f"{safe_line(tag, 40)} {count}" for tag, count in subjects)
     parts.append(
-        f"{len(lines)} of {plural(total, 'entry') if total == 1 else f'{total:,} entries'} shown. "
+        f"{len(lines)} of {plural(total, 'entry', 'entries')} shown. "
         f"memory_recall brings the rest, by type: {stored}{f'; by subject: {named}' if named else ''}."
     )
     return fenced(["\n\n".join(parts)]) + "\n"

@@ -20,7 +20,7 @@ from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import ORIGINS, Entry
-from nanoclaw_memory.workspace.files import locked, read_text, replace_text
+from nanoclaw_memory.workspace.files import locked, read_or_empty, read_text, replace_text
 from nanoclaw_memory.workspace.paths import within
 
 if TYPE_CHECKING:
@@ -142,10 +142,7 @@ class DomainFiles:
 
     def read(self, entry_type: str) -> DomainFile | None:
         """Return the file on disk, or None."""
-        try:
-            text = read_text(self._path(entry_type)).replace("\r\n", "\n")
-        except FileNotFoundError:
-            return None
+        text = read_or_empty(self._path(entry_type)).replace("\r\n", "\n")
         if not text.strip("\x00 \n"):  # what a power cut leaves of a file that was not synced
             return None
         return _file(text)

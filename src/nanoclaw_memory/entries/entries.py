@@ -81,8 +81,8 @@ class Entries:
         published: Callable[[str], Database],
         publishers: Callable[[], list[str]],
         finder: EntryFinder,
-        resident: Callable[[], bool] = lambda: False,
-        judge: Callable[[], Judge | None] = lambda: None,
+        resident: Callable[[], bool],
+        judge: Callable[[], Judge | None],
     ) -> None:
         self.ledger = EntryLedger(db, home, scope, settings, clock, intake)
         self.shared = SharedEntries(self.ledger, publishers, published)

@@ -65,7 +65,7 @@ class _Statement(msgspec.Struct, frozen=True):
 class TokenAudit:
     """Audit one group for one scope; `files` lists the Markdown that the scope may see."""
 
-    def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None = None) -> None:
+    def __init__(self, entries: Entries, files: FileLister, embedder: Chain | None) -> None:
         self._embedder = embedder
         self._entries = entries
         self._ledger = entries.ledger
@@ -309,7 +309,7 @@ def _category(relative: str, booted: Sequence[str]) -> str:
 
 
 def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"
+    return plural(count, "entry", "entries")
 
 
 def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:

@@ -36,13 +36,12 @@ class CommandResult(msgspec.Struct, frozen=True):
 
 
 def command_runner(
-    template: str, timeout: float, place: Callable[[str], AgentPlace], stopping: Event | None = None
+    template: str, timeout: float, place: Callable[[str], AgentPlace], stopping: Event
 ) -> Runner:
     """Return a runner that starts a command for each task; placeholders such as `{prompt}` are replaced whole.
 
     Once `stopping` is set, running commands are terminated.
     """
-    stop = stopping or Event()
     parts = _parts(template)
     if not 0 < timeout <= 86_400:
         raise InvalidValue(f"a time limit of {timeout} s is refused", "give 1 to 86400 seconds")
@@ -54,7 +53,7 @@ def command_runner(
         arguments = [_filled(part, values) for part in parts]
         where = place(task.group)
         environment = {**os.environ, **where.environment, "NANOCLAW_SESSION": session}
-        return _judged(run_command(arguments, where.directory, environment, timeout, stop), timeout)
+        return _judged(run_command(arguments, where.directory, environment, timeout, stopping), timeout)
 
     return run
 

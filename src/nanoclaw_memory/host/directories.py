@@ -59,9 +59,7 @@ def create_group(home: Home, group: ChatGroup, today: date) -> None:
     create_text(home.group_root(group.folder) / "CLAUDE.md", f"# {one_line(group.name)}\n")
 
 
-def place_of(
-    home: Home, group: str, session_id: str, container_config: dict[str, Any] | None = None
-) -> AgentPlace:
+def place_of(home: Home, group: str, session_id: str, container_config: dict[str, Any] | None) -> AgentPlace:
     """Prepare the directories of a group's agent; its settings are completed, never overwritten."""
     directory = home.group_root(group)
     if group != MAIN_GROUP and (directory.is_symlink() or not directory.is_dir()):

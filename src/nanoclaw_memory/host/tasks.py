@@ -29,6 +29,7 @@ MAX_RESULT = 64_000
 MAX_TASKS = 200  # per group
 KEPT_RUNS = 500  # per task
 SUMMARY = 200
+WORKERS = 4  # tasks that run at a time
 
 # Runs a task in the session to resume (empty for none), returns its output, raises when it failed.
 Runner = Callable[[Task, str], str]
@@ -183,7 +184,7 @@ class Tasks:
 
     # ---- run ----
 
-    def run_due(self, runner: Runner, workers: int = 4) -> list[TaskRun]:
+    def run_due(self, runner: Runner) -> list[TaskRun]:
         """Run every due task once, however often it was missed; return the runs.
 
         A group's tasks run one after the other, groups run in parallel: the runner is called in threads.
@@ -194,12 +195,12 @@ class Tasks:
         ended: list[TaskRun] = []
         if not waiting:
             return ended
-        pool = ThreadPoolExecutor(max_workers=workers)
+        pool = ThreadPoolExecutor(max_workers=WORKERS)
         running: dict[Future[TaskRun], Task] = {}
         try:
             with self._owned() as owner:
                 while waiting or running:
-                    for task in _startable(waiting, running.values(), workers):
+                    for task in _startable(waiting, running.values()):
                         waiting.remove(task)
                         if run := self._start(task, owner):
                             session = self._session_of(task.group) if task.context_mode == "group" else ""
@@ -286,12 +287,12 @@ def _check_mode(context_mode: str) -> None:
         raise InvalidValue(f"there is no context mode {context_mode[:40]!r}", "use group or isolated")
 
 
-def _startable(waiting: list[Task], running: Iterable[Task], workers: int) -> list[Task]:
-    """Return the next tasks that may start: at most one of a group at a time, at most `workers` in all."""
+def _startable(waiting: list[Task], running: Iterable[Task]) -> list[Task]:
+    """Return the next tasks that may start: at most one of a group at a time, at most WORKERS in all."""
     busy = [task.group for task in running]
     chosen: list[Task] = []
     for task in waiting:
-        if len(busy) < workers and task.group not in busy:
+        if len(busy) < WORKERS and task.group not in busy:
             chosen.append(task)
             busy.append(task.group)
     return chosen

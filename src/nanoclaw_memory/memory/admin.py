@@ -11,9 +11,11 @@ from msgspec import Meta
 
 from nanoclaw_memory.clock import zone_named
 from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, Refused, StoreError
+from nanoclaw_memory.memory.group import Group, Part
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import (
     MAIN_GROUP,
+    SHARED,
     Compared,
     DatabaseCheck,
     EmbeddingCost,
@@ -27,25 +29,11 @@ from nanoclaw_memory.types import (
 if TYPE_CHECKING:
     import threading
 
-    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.retrieval.corpus import Corpora
 
 
-class AdminPart:
+class AdminPart(Part):
     """Administer a home, and what is derived from a group's memory."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
-
-    # ---- permissions ----
-
-    def require_home(self) -> None:
-        """Refuse a home that does not exist."""
-        self._group.require_home()
-
-    def require_main(self, what: str) -> None:
-        """Refuse anybody but the main group in private: the whole home is concerned."""
-        self._group.require_main(what)
 
     # ---- settings ----
 
@@ -153,7 +141,6 @@ class AdminPart:
         """Create a login role in PostgreSQL for an agent of this group or of its shared chats; return its URL."""
         from nanoclaw_memory.memory.resources import ALL_DATABASES
         from nanoclaw_memory.store.roles import make_role
-        from nanoclaw_memory.types import SHARED
 
         group = self._group
         if group.scope.origin != "owner":

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import Clock, day_of
+from nanoclaw_memory.clock import Clock, stamp
 from nanoclaw_memory.errors import InvalidValue, NanoClawError, StoreError
 from nanoclaw_memory.memory.group import Group
 from nanoclaw_memory.memory.resources import Resources
@@ -45,7 +45,7 @@ from nanoclaw_memory.types import (
     Turn,
     Written,
 )
-from nanoclaw_memory.workspace.paths import Home, home_at, locate, log_path
+from nanoclaw_memory.workspace.paths import Home, home_at, locate, log_path, memory_files
 from nanoclaw_memory.workspace.roster import with_project
 
 if TYPE_CHECKING:
@@ -245,17 +245,17 @@ class Memory:
         if types is not None or tags or include_superseded or not query.strip():
             found = self._search_entries(query, limit, types, tags, include_superseded, fast)
         else:
+            today = self.group.today
             asked = Question(
                 text=query,
                 limit=limit,
-                today=self.group.today,
+                today=today,
                 fast=fast,
                 explain=explain,
                 mmr=mmr,
                 rerank=again and not fast,
                 project=self.scope.project,
             )
-            today = self.group.today
             first = _days(since, today).first.isoformat() if since else ""
             last = _days(until, today).last.isoformat() if until else ""
 
@@ -278,28 +278,26 @@ class Memory:
         self,
         query: str,
         limit: int,
-        types: Sequence[str] | None = None,
-        tags: Sequence[str] = (),
-        include_superseded: bool = False,
-        fast: bool = False,
+        types: Sequence[str] | None,
+        tags: Sequence[str],
+        include_superseded: bool,
+        fast: bool,
     ) -> Found:
         import time
 
         from nanoclaw_memory.retrieval.hits import entry_hit
 
-        began = time.monotonic()
-        known = self.group.entries.search(
-            query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
-        )
-        own = Found(tuple(entry_hit(hit, {}) for hit in known.hits), known.degraded)
-        if (chats := self.group.shared_chats) is not None and chats.has("entries"):
-            said = chats.entries.search(
+        def found_in(group: Group) -> Found:
+            known = group.entries.search(
                 query, types=types, tags=tags, include_superseded=include_superseded, limit=limit, fast=fast
             )
-            own = _with_shared_hits(
-                own, Found(tuple(entry_hit(hit, {}) for hit in said.hits), said.degraded), limit
-            )
-        return replace(own, took_ms=round((time.monotonic() - began) * 1000, 1))
+            return Found(tuple(entry_hit(hit, {}) for hit in known.hits), known.degraded)
+
+        began = time.monotonic()
+        found = found_in(self.group)
+        if (chats := self.group.shared_chats) is not None and chats.has("entries"):
+            found = _with_shared_hits(found, found_in(chats), limit)
+        return replace(found, took_ms=round((time.monotonic() - began) * 1000, 1))
 
     def recall(
         self,
@@ -455,7 +453,6 @@ class Memory:
 
     def _token_audit(self) -> TokenAudit:
         from nanoclaw_memory.entries.token_audit import TokenAudit
-        from nanoclaw_memory.workspace.paths import memory_files
 
         shared = self.settings.privacy.shared_files
         local = self.settings.embeddings.provider == "local"  # an audit spends no money at a provider
@@ -473,7 +470,6 @@ class Memory:
 
     def counts(self) -> dict[str, int]:
         """Count exchanges, active entries, valid facts and relations, and lessons, as doctor does."""
-        from nanoclaw_memory.clock import stamp
         from nanoclaw_memory.store.entries import Filter
         from nanoclaw_memory.store.facts import valid_rows
 
@@ -687,7 +683,8 @@ def _days(named: str | date, today: date) -> Days:
     if isinstance(named, date):
         return Days(named, named)
     try:
-        return Days(day_of(named), day_of(named))
+        day = date.fromisoformat(named)
+        return Days(day, day)
     except ValueError:
         found = when(named, today)
     if found.days is None or found.rest:

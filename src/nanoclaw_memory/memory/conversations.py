@@ -8,6 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import start_of
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     Archived,
@@ -20,16 +21,12 @@ from nanoclaw_memory.types import (
 )
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.types.arguments import Count, Message, Query, SpoolKind
 
 
 @with_pages
-class ConversationsPart:
+class ConversationsPart(Part):
     """Read conversations, archive transcripts, and drain the spool."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     def sessions(self, limit: int = 50) -> list[Session]:
         """Return the sessions that this scope may see, newest first; a private scope also sees those of shared

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.types import MAIN_GROUP, AuditVerdict, Entry, EntryLife, Recall, Scope
 
 if TYPE_CHECKING:
     from nanoclaw_memory.entries.shared import Share
-    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.types.arguments import Query, RecallFormat, TokenBudget
 
 
-class EntriesPart:
+class EntriesPart(Part):
     """List, review, publish and trace entries; `Memory.store` and `Memory.delete` add and remove them."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -11,17 +11,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import Clock, stamp
-from nanoclaw_memory.errors import NoMemory, NotFound, PathRefused, ProviderError, Refused, StoreError
+from nanoclaw_memory.clock import Clock, moment_of, stamp
+from nanoclaw_memory.errors import (
+    NanoClawError,
+    NoMemory,
+    NotFound,
+    PathRefused,
+    ProviderError,
+    Refused,
+    StoreError,
+)
 from nanoclaw_memory.memory.resources import ALL_DATABASES, NEVER_RESTORED, OF_BOTH, Resources
 from nanoclaw_memory.memory.team_pages import COMMON, has_team, synchronise, synchronised, team_tables
 from nanoclaw_memory.types import MAIN_GROUP, SHARED, Indexed, Scope
 from nanoclaw_memory.workspace.paths import (
     PENDING_RESTORE,
     SHARED_FOLDERS,
+    archive_path,
+    day_in_path,
     locate,
     memory_files,
+    of_shared_chats,
+    refuse_other_groups,
     require_owner,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -578,8 +591,6 @@ class Group:
 
     def _remember_exchange(self, group: str, session_id: str, user: str, agent: str, at: str) -> None:
         """Record an exchange of a group's chat in that group's memory, as private as the chat is."""
-        from nanoclaw_memory.clock import moment_of
-
         scope = self.host.scope(self.host.group(group), session_id)
         with self.as_scope(scope) as own:
             own.finish_restore()
@@ -612,8 +623,6 @@ class Group:
 
     def forget_again(self) -> None:
         """Remove from a restored state what was forgotten since it was saved."""
-        from nanoclaw_memory.errors import NanoClawError
-
         scope = Scope(self.scope.group)  # whichever process finishes it after a kill, it acts for the owner
         with self.as_scope(scope) as own:
             from nanoclaw_memory.upkeep.forget import ForgetRequest, Forgetting
@@ -633,18 +642,13 @@ class Group:
 
     def page(self, relative: str) -> str:
         """Return a page of the workspace: empty if it is missing, refused if it is a link to the outside."""
-        from nanoclaw_memory.workspace.files import read_text
-        from nanoclaw_memory.workspace.paths import within
+        from nanoclaw_memory.workspace.files import read_or_empty
 
-        try:
-            return read_text(within(self.workspace / relative, self.workspace))
-        except FileNotFoundError:
-            return ""
+        return read_or_empty(within(self.workspace / relative, self.workspace))
 
     def archived(self, relative: str) -> tuple[str, int, int]:
         """Return where lines of a daily log were moved to: the archive, its first and last line; 0 if nowhere."""
         from nanoclaw_memory.workspace.log import archived_lines
-        from nanoclaw_memory.workspace.paths import archive_path, day_in_path, of_shared_chats
 
         day = day_in_path(relative)
         if day is None or not self.scope.private or of_shared_chats(relative):
@@ -670,8 +674,6 @@ class Group:
 
     def require_own_file(self, path: Path) -> None:
         """Refuse a file or folder that belongs to another group."""
-        from nanoclaw_memory.workspace.paths import refuse_other_groups
-
         refuse_other_groups(self.home, self.scope, path)
 
     def require_private(self, what: str) -> None:
@@ -715,3 +717,10 @@ class Group:
         self.require_group()
         if not self.workspace.is_dir():
             raise NotFound(f"there is no memory at {self.home.root}", "create it: nanoclaw-memory init")
+
+
+class Part:
+    """A part of Memory: what one group's scope can do with one kind of its content."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.types import TaskRun
 
 if TYPE_CHECKING:
     from nanoclaw_memory.host.host import Host
     from nanoclaw_memory.host.tasks import Tasks
-    from nanoclaw_memory.memory.group import Group
 
 
-class HostPart:
+class HostPart(Part):
     """The host's state belongs to the main group; every group has its own tasks."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     @property
     def state(self) -> Host:

@@ -51,7 +51,7 @@ class StoreMigration:
         self.url = "" if to == FILES else to
         self.replace = replace
         self.state_file = group.data / STATE_FILE
-        self.moved: dict[str, str] = self._load()
+        self.moved = private.read_json(self.state_file, dict[str, str]) or {}
         self.closing = ExitStack()
         if self.url and not self.url.startswith(("postgresql://", "postgres://")):
             raise InvalidValue(f"{to[:60]!r} is no store", "give postgresql://… or files")
@@ -186,9 +186,6 @@ class StoreMigration:
         return sum(len(PageTable(database).all()) for database in tables), done.problems
 
     # ---- the record of moves ----
-
-    def _load(self) -> dict[str, str]:
-        return private.read_json(self.state_file, dict[str, str]) or {}
 
     def _note(self, name: str, digest: str) -> None:
         from nanoclaw_memory.workspace.files import replace_text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.memory.group import Part
 from nanoclaw_memory.memory.team_pages import with_pages
 from nanoclaw_memory.types import (
     BroughtIn,
@@ -20,18 +20,12 @@ from nanoclaw_memory.types import (
     Proposal,
 )
 
-if TYPE_CHECKING:
-    from nanoclaw_memory.memory.group import Group
-
 PROPOSING = ("promote", "metabolize")  # jobs
 
 
 @with_pages
-class UpkeepPart:
+class UpkeepPart(Part):
     """Maintain memory over time; changes to a person's page are proposed for review."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     def run(self, job: str = "", dry_run: bool = False, due: bool = False) -> list[JobRun]:
         """Run all jobs or one; `due` runs only those that are due; `dry_run` reports what they would do."""
@@ -156,7 +150,7 @@ class UpkeepPart:
             self._group.require_main("bring in the groups of a NanoClaw")
             return import_tree(self._group, path.expanduser(), dry_run)
         self._group.require_own_file(path)
-        with self._importing() as own:
+        with self._group.as_scope(replace(self._group.scope, origin="import")) as own:
             if kind == "obsidian":
                 from nanoclaw_memory.upkeep.vault import import_vault
 
@@ -180,16 +174,12 @@ class UpkeepPart:
     def merge_in(self, folder: Path) -> MergedIn:
         """Merge in what the person's other machines exported."""
         from nanoclaw_memory.upkeep.scheduler import jobs_paused
-        from nanoclaw_memory.upkeep.sync import import_directory
+        from nanoclaw_memory.upkeep.sync_import import import_directory
 
         with jobs_paused(self._group.data):
             done = import_directory(self._group, folder)
         self._group.telemetry.record("merge in", added=done.added, problems=len(done.problems))
         return done
-
-    def _importing(self) -> Group:
-        """Return the same group, writing with the origin `import`."""
-        return self._group.as_scope(replace(self._group.scope, origin="import"))
 
     # ---- on this machine ----
 

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import PathRefused, StoreError
-from nanoclaw_memory.memory.team_pages import synchronised, with_pages
-from nanoclaw_memory.text import one_line
+from nanoclaw_memory.memory.group import Part
+from nanoclaw_memory.memory.team_pages import mirror, synchronised, with_pages
+from nanoclaw_memory.text import fingerprint, one_line
 from nanoclaw_memory.types import (
     MAIN_GROUP,
     Agent,
@@ -37,18 +38,14 @@ from nanoclaw_memory.types import (
 )
 
 if TYPE_CHECKING:
-    from nanoclaw_memory.memory.group import Group
     from nanoclaw_memory.store.sdk_items import SdkItems
     from nanoclaw_memory.workspace.checkpoints import Checkpoints, Manifest
     from nanoclaw_memory.workspace.notes import Notes
 
 
 @with_pages
-class WorkspacePart:
+class WorkspacePart(Part):
     """Work on the group's Markdown and its checkpoints."""
-
-    def __init__(self, group: Group) -> None:
-        self._group = group
 
     def introduce(self, about: Mapping[str, str]) -> None:
         """Write who the user is into USER.md, as `- key: value` above its first section."""
@@ -209,7 +206,6 @@ class WorkspacePart:
 
     def page(self, file: str) -> PageText:
         """Return a whole Markdown file, with the fingerprint that `save_page` requires."""
-        from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.workspace.files import read_text
 
         self._group.require_group()
@@ -243,7 +239,6 @@ class WorkspacePart:
 
     def version(self, file: str, name: str) -> PageText:
         """Return one version of a page."""
-        from nanoclaw_memory.text import fingerprint
         from nanoclaw_memory.upkeep import pages
 
         self._group.require_private("versions of pages")
@@ -308,8 +303,6 @@ class WorkspacePart:
 
     def mirror(self, folder: Path, wait: Callable[[float], bool] | None = None) -> Iterator[Mirrored]:
         """Keep a directory and the team's pages synchronised until `wait` returns True, or once without it."""
-        from nanoclaw_memory.memory.team_pages import mirror
-
         return mirror(self._group, folder, wait)
 
     @property

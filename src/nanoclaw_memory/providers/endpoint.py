@@ -21,8 +21,6 @@ from nanoclaw_memory.providers.usage import FILE_NAME, Usage
 from nanoclaw_memory.text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import httpx2
 
 MAX_ANSWER_BYTES = 128_000_000
@@ -140,13 +138,6 @@ class JsonEndpoint:
         )
         self._charge(sent, written)
         return answer
-
-    def close(self) -> None:
-        """Close open connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
 
     def _charge(self, tokens_in: int, tokens_out: int, failed: bool = False) -> None:
         cost = self.service.cost(tokens_in, tokens_out)

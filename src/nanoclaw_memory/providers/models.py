@@ -232,15 +232,6 @@ def install(
     return verify(model, folder)
 
 
-def remove(model: Model, models_dir: Path) -> bool:
-    """Delete a model's own folder; return whether there was one."""
-    folder = models_dir / model.name
-    if not folder.is_dir():
-        return False
-    shutil.rmtree(folder)
-    return True
-
-
 def _state(model: Model, folder: Path, state: str, detail: str = "") -> ModelState:
     return ModelState(
         name=model.name,

@@ -50,11 +50,6 @@ class CrossEncoder:
         self._onnx = OnnxModel(RERANKER, folder, threads)
         self._max_tokens = max_tokens
 
-    @property
-    def installed(self) -> bool:
-        """Return whether the model's files are there; a fast check."""
-        return self._onnx.installed
-
     def rerank(self, query: str, texts: Sequence[str], deadline: float) -> list[float | None]:
         tokenizer = self._onnx.tokenizer
         question = [CLS, *tokenizer.pieces(query, MAX_QUERY_TOKENS), SEP]

@@ -42,7 +42,7 @@ class Usage(msgspec.Struct, frozen=True):
         """Add one call. A ledger that cannot be written never costs the caller an answer."""
         with suppress(OSError), self._lock():
             days = self._read()
-            day = days.setdefault(self._today(), {})
+            day = days.setdefault(self.clock.now().date().isoformat(), {})
             sums = day.setdefault(f"{provider}/{model}", {})
             _add(sums, {"calls": 1, "failures": int(failed), "tokens": tokens, "cost": cost})
             private.replace_json(self.path, _folded(days))
@@ -51,16 +51,9 @@ class Usage(msgspec.Struct, frozen=True):
         """Return the total use, by provider and model."""
         return _spent(self._read().values())
 
-    def today(self) -> tuple[UsageRow, ...]:
-        """Return today's use, by provider and model."""
-        return _spent([self._read().get(self._today(), {})])
-
     def _lock(self) -> AbstractContextManager[int]:
         private.make_folder(self.path.parent)
         return private.locked(self.path.with_name(f".{self.path.name}.lock"))
-
-    def _today(self) -> str:
-        return self.clock.now().date().isoformat()
 
     def _read(self) -> Days:
         return private.read_json(self.path, dict[str, dict[str, dict[str, float]]]) or {}

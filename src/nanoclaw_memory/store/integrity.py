@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,9 +14,6 @@ from nanoclaw_memory.store.names import NameTable
 from nanoclaw_memory.store.undecodable import bad_texts
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import SHARED, DatabaseCheck
-
-if TYPE_CHECKING:
-    from nanoclaw_memory.store.database import Database
 
 _SHOWN = 20  # problems that are listed
 _REBUILT = {

@@ -22,6 +22,7 @@ from nanoclaw_memory.store.postgres_connections import (
     Connection,
     connected,
     explained,
+    explaining_missing_rights,
     pool,
     quoted,
     search_path,
@@ -236,7 +237,7 @@ class PostgresDatabase(Database):
 
     @property
     def writing(self) -> bool:
-        return getattr(self._local, "open", None) is not None
+        return self._open is not None
 
     @property
     def place(self) -> str:
@@ -522,7 +523,7 @@ class PostgresDatabase(Database):
                 self._ready = True
                 return
             connection.schema = ""
-            with _explaining_missing_rights(connection), connection.transaction():
+            with explaining_missing_rights(_rights_hint(connection)), connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _COMMON_LOCK})
                 if connection.execute("SELECT to_regproc('ncm.term')").fetchall() == [(None,)]:
                     connection.execute(COMMON)
@@ -564,16 +565,10 @@ class PostgresDatabase(Database):
         return int(number)
 
 
-@contextmanager
-def _explaining_missing_rights(connection: Connection) -> Iterator[None]:
-    try:
-        yield
-    except errors.InsufficientPrivilege as error:
-        given = f"GRANT CREATE ON DATABASE {quoted(connection.info.dbname)} TO {quoted(connection.info.user)}"
-        raise StoreError(
-            f"the database refuses it: {str(error).splitlines()[0]}",
-            f"its owner can allow it: {given}; or use the role of this group: ncm db role NAME --group GROUP",
-        ) from error
+def _rights_hint(connection: Connection) -> str:
+    """Return how to get the right to create a schema."""
+    given = f"GRANT CREATE ON DATABASE {quoted(connection.info.dbname)} TO {quoted(connection.info.user)}"
+    return f"its owner can allow it: {given}; or use the role of this group: ncm db role NAME --group GROUP"
 
 
 def _lock_number(name: str) -> int:

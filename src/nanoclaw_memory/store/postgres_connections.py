@@ -210,6 +210,15 @@ def explained(url: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def explaining_missing_rights(hint: str) -> Iterator[None]:
+    """Report a statement that the role has no right to run; `hint` says how to get it."""
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(f"the database refuses it: {_first_line(error)}", hint) from error
+
+
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 

@@ -6,21 +6,22 @@ A schema belongs to one group, so PostgreSQL refuses another group's before it l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nanoclaw_memory.errors import InvalidValue, NotFound, StoreError
+from nanoclaw_memory.errors import InvalidValue, NotFound
 from nanoclaw_memory.store.opening import Store
 from nanoclaw_memory.store.postgres import PostgresDatabase
-from nanoclaw_memory.store.postgres_connections import connected, quoted
+from nanoclaw_memory.store.postgres_connections import connected, explaining_missing_rights, quoted
 from nanoclaw_memory.store.row_security import (
     READ,
     SHARED_CHATS,
     allow,
+    existing_members,
     make_functions,
     members_of,
+    role_exists,
     secure,
 )
 
@@ -47,15 +48,15 @@ def make_role(
         database.query("SELECT 1")
     with (
         connected(store.url) as connection,
-        _explaining_missing_rights(connection),
+        explaining_missing_rights(_rights_hint(connection)),
         connection.transaction(),
     ):
-        if _exists(connection, name):
+        if role_exists(connection, name):
             raise InvalidValue(
                 f"there is a role {name!r} already", f"take another name, or: ncm db role {name} --drop"
             )
         members = members_of(connection, group if private else f"{group}{SHARED_CHATS}")
-        if not _exists(connection, members):
+        if not role_exists(connection, members):
             connection.execute(f"CREATE ROLE {quoted(members)} NOLOGIN")
         secret = f"LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE PASSWORD '{password}'"
         connection.execute(f"CREATE ROLE {quoted(name)} {secret} IN ROLE {quoted(members)}")
@@ -64,17 +65,8 @@ def make_role(
     return role_url(store.url, name, password)
 
 
-@contextmanager
-def _explaining_missing_rights(connection: Any) -> Iterator[None]:
-    from psycopg import errors
-
-    try:
-        yield
-    except errors.InsufficientPrivilege as error:
-        raise StoreError(
-            f"the database refuses it: {str(error).splitlines()[0]}",
-            f"a superuser of the database can allow it: ALTER ROLE {quoted(connection.info.user)} CREATEROLE",
-        ) from error
+def _rights_hint(connection: Any) -> str:
+    return f"a superuser of the database can allow it: ALTER ROLE {quoted(connection.info.user)} CREATEROLE"
 
 
 def _published(store: Store) -> list[PostgresDatabase]:
@@ -120,16 +112,10 @@ def _url(store: Store) -> str:
     return store.url
 
 
-def _exists(connection: Any, name: str) -> bool:
-    return bool(
-        connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %(name)s", {"name": name}).fetchall()
-    )
-
-
 def let_read(connection: Any, schema: str, group: str, allowed: bool) -> None:
     """Let the agents of a group read a schema, or stop that."""
-    members = members_of(connection, group)
-    if not _exists(connection, members):
+    members = existing_members(connection, group)
+    if not members:
         return
     if allowed:
         allow(connection, schema, members, READ)

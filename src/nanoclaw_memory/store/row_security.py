@@ -88,7 +88,7 @@ def secure(connection: Any, schema: str, path: Path) -> None:
         )
     )
     _take_authors_from_roles(connection, schema)
-    for role in filter(None, (_existing(connection, writer) for writer in writers)):
+    for role in filter(None, (existing_members(connection, writer) for writer in writers)):
         allow(connection, schema, role, WRITE)
         if path.stem == FORGOTTEN:  # only the owner allows again what a person forgot or rejected
             connection.execute(f"REVOKE UPDATE, DELETE ON {quoted(schema)}.tombstones FROM {quoted(role)}")
@@ -150,20 +150,25 @@ def _reading_roles(connection: Any, schema: str, path: Path) -> list[str]:
     """Return the read-only roles of a schema: of groups with a grant, of the group's shared chats, or of all."""
     if path.parent.name == "published":
         readers = connection.execute(f"SELECT reader FROM {quoted(schema)}.grants").fetchall()  # noqa: S608
-        return [role for (one,) in readers if (role := _existing(connection, one))]
+        return [role for (one,) in readers if (role := existing_members(connection, one))]
     if path.stem == FORGOTTEN:
-        return list(filter(None, [_existing(connection, _chats_of(path))]))
+        return list(filter(None, [existing_members(connection, _chats_of(path))]))
     if not _is_common(path):
         return []
     sql = "SELECT rolname FROM pg_roles WHERE starts_with(rolname, ncm.members('')) AND NOT rolcanlogin"
     return [str(role) for (role,) in connection.execute(sql).fetchall()]
 
 
-def _existing(connection: Any, whose: str) -> str:
+def existing_members(connection: Any, whose: str) -> str:
     """Return the role of a group's agents; empty if there is none."""
     role = members_of(connection, whose)
-    found = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %(role)s", {"role": role}).fetchall()
-    return role if found else ""
+    return role if role_exists(connection, role) else ""
+
+
+def role_exists(connection: Any, role: str) -> bool:
+    """Return whether the server has a role of this name."""
+    sql = "SELECT 1 FROM pg_roles WHERE rolname = %(role)s"
+    return bool(connection.execute(sql, {"role": role}).fetchall())
 
 
 def _take_authors_from_roles(connection: Any, schema: str) -> None:

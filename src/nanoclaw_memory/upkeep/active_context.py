@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.clock import day_of, stamp
+from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import FileProblem
 from nanoclaw_memory.graph import clauses
 from nanoclaw_memory.intake.authorship import split_exchange
@@ -167,7 +167,7 @@ def _talk(group: Group) -> Iterator[_Sentence]:
     since = stamp(group.clock.now() - timedelta(days=QUESTION_DAYS))
     project = group.scope.project if group.settings.projects.enabled else None
     for exchange in reversed(group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project)):
-        day = day_of(exchange.timestamp[:10])
+        day = date.fromisoformat(exchange.timestamp[:10])
         yield from (_Sentence(day, text, False) for text in sentences(exchange.agent_response[:MAX_TALK]))
         yield from (
             _Sentence(day, text, True)

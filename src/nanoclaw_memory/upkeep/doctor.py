@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,8 +176,8 @@ def check_files(group: Group) -> Iterator[Finding]:
             odd = f"{path.name!a} is not searched: its name is not valid text"
             yield Finding("warning", odd, f"rename it: ls -b {path.parent}")
     base = group.workspace.resolve()
-    for path in _links(group.workspace) if group.scope.private else ():
-        if not path.resolve().is_relative_to(base):
+    for path in group.workspace.rglob("*") if group.scope.private else ():
+        if path.is_symlink() and not path.resolve().is_relative_to(base):
             yield Finding(
                 "warning", f"{path.name} is a link that leaves the workspace; it is ignored", f"ls -l {path}"
             )
@@ -294,10 +294,6 @@ def _engine() -> Iterator[Finding]:
         yield Finding("ok", f"SQLite {version} with full-text search", "nanoclaw-memory db check")
     else:
         yield Finding("problem", "this SQLite has no full-text search", "pip install --force-reinstall apsw")
-
-
-def _links(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.rglob("*") if path.is_symlink())
 
 
 def _databases(group: Group) -> tuple[Database, ...]:

@@ -199,13 +199,11 @@ class Forgetting:
         changes = self.at.files.page_changes(self.at.wanted)
         if self.group.has("facts"):
             keys = {name: set(found) for name, found in self.at.wanted.keys.items()}
-            for change in changes:
-                said = self.group.graph.items_on_lines(change.relative, change.before, change.gone)
+            graph = self.group.graph
+            found = [graph.items_on_lines(one.relative, one.before, one.gone) for one in changes]
+            for said in (*found, graph.items_stated_in(self.at.statements())):
                 keys.setdefault("facts", set()).update(said["fact"])
                 keys.setdefault("relations", set()).update(said["relation"])
-            said = self.group.graph.items_stated_in(self.at.statements())
-            keys.setdefault("facts", set()).update(said["fact"])
-            keys.setdefault("relations", set()).update(said["relation"])
             self.at.wanted = replace(
                 self.at.wanted, keys={name: frozenset(found) for name, found in keys.items()}
             )

@@ -78,7 +78,6 @@ class PromotionCandidate(msgspec.Struct, frozen=True):
 
     lines: tuple[DatedLine, ...]  # the best wording first
     score: float
-    uses: int
     why: str
 
     @property
@@ -220,4 +219,4 @@ def _scored(lines: list[DatedLine], uses: dict[tuple[str, int], int]) -> Promoti
     reasons += (
         [f"answered {answered} questions" if answered > 1 else "answered a question"] if answered else []
     )
-    return PromotionCandidate((best, *others), round(score, 3), answered, ", ".join(reasons))
+    return PromotionCandidate((best, *others), round(score, 3), ", ".join(reasons))

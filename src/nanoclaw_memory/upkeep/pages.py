@@ -19,6 +19,7 @@ from nanoclaw_memory.workspace.files import (
     locked,
     make_folder,
     newline_of,
+    read_or_empty,
     read_text,
     replace_text,
     split_lines,
@@ -117,14 +118,6 @@ def _title_key(title: str) -> str:
 # ---- the file ----
 
 
-def read_or_empty(path: Path) -> str:
-    """Return the text of a file; empty if it is missing."""
-    try:
-        return read_text(path)
-    except FileNotFoundError:
-        return ""
-
-
 def read(group: Group, relative: str) -> str:
     """Return the text of a page of the group or of the pages that all groups read; empty if it is missing."""
     return read_or_empty(_place(group, relative))
@@ -201,12 +194,13 @@ def version(group: Group, relative: str, name: str) -> str:
     """Return the text of one version."""
     if (table := group.page_table(relative)) is not None:
         known = {f"v{row.version}": row.text for row in PageTable(table[0]).versions(table[1])}
-        if (text := known.get(name)) is None:
-            raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
-        return text
-    if (path := _version_files(group, relative).get(name)) is None:
+        text = known.get(name)
+    else:
+        path = _version_files(group, relative).get(name)
+        text = read_text(path) if path else None
+    if text is None:
         raise NotFound(f"{relative} has no version {name[:60]!r}", "see the list of its versions")
-    return read_text(path)
+    return text
 
 
 def origins(group: Group, relative: str) -> list[LineOrigin]:

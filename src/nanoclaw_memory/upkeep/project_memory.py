@@ -4,10 +4,9 @@ it.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.clock import day_of
 from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.statements import features, restates
@@ -74,7 +73,7 @@ def close_phase(group: Group, slug: str, since: str = "") -> list[Proposal]:
     page = page_to_write(group.home, group.scope.group, slug)
     known = pages.item_features(pages.read(group, page))
     try:
-        first = day_of(since) if since else group.today - timedelta(days=PHASE_DAYS)
+        first = date.fromisoformat(since) if since else group.today - timedelta(days=PHASE_DAYS)
     except ValueError:
         raise InvalidValue(f"{since[:60]!r} is no date", "write it as YYYY-MM-DD") from None
     made = []

@@ -15,7 +15,14 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import JobResult
 from nanoclaw_memory.upkeep.log_blocks import LogBlock, blocks, headings, logs
 from nanoclaw_memory.workspace import log
-from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text, split_lines
+from nanoclaw_memory.workspace.files import (
+    locked,
+    newline_of,
+    read_or_empty,
+    read_text,
+    replace_text,
+    split_lines,
+)
 from nanoclaw_memory.workspace.log import archived_day
 from nanoclaw_memory.workspace.paths import archive_path, within
 
@@ -89,7 +96,7 @@ def _carry_out(workspace: Path, move: _Move) -> bool:
         if read_text(move.path) != move.text:
             return False
         with locked(archive.parent):
-            before = read_text(archive) if archive.exists() else ""
+            before = read_or_empty(archive)
             after = with_archived(before, move.day, move.gone)
             if after != before:
                 replace_text(archive, after)

@@ -18,7 +18,7 @@ from nanoclaw_memory.types import Lesson, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.retain import with_archived
-from nanoclaw_memory.workspace.files import locked, replace_text
+from nanoclaw_memory.workspace.files import locked, read_or_empty, replace_text
 from nanoclaw_memory.workspace.merging import merge
 from nanoclaw_memory.workspace.paths import ARCHIVE, project_in_path, within
 from nanoclaw_memory.workspace.projects import STARTER
@@ -277,7 +277,7 @@ def _demote(group: Group, line: str) -> None:
         return  # removed by an earlier, killed decision
     archive = within(group.workspace / DEMOTED_PAGE, group.workspace)
     with locked(archive.parent):
-        before = pages.read_or_empty(archive)
+        before = read_or_empty(archive)
         if f"\n{block.text}\n" not in before.replace("\r\n", "\n"):
             start = before or "# What left MEMORY.md\n"
             replace_text(archive, with_archived(start, group.today, [replace(block, day=None)]))
@@ -329,5 +329,5 @@ def write_page(group: Group) -> None:
         told = "".join(f"{name}: {value}\n" for name, value in about.items() if value)
         sections.append(f"## {proposal.id} ({proposal.kind})\n\n{told}\n{diff}\n")
     text = "\n".join(sections)
-    if pages.read_or_empty(path) != text:
+    if read_or_empty(path) != text:
         replace_text(path, text, durable=False)

@@ -66,11 +66,11 @@ def boot(
     scope: Scope,
     settings: Settings,
     today: date,
-    project: str = "",
+    project: str,
     *,
-    brief: Callable[[], str] | None = None,
-    mask: Callable[[str], str] = str,
-    most: int = 0,
+    brief: Callable[[], str],
+    mask: Callable[[str], str],
+    most: int,
 ) -> Boot:
     """Return what an agent gets at session start: the main sequence, or a project agent's with `project`.
 
@@ -95,7 +95,7 @@ def boot(
             page = _load(
                 home, scope, settings, relative, min(limit, SIZE_TARGETS["MEMORY.md"]), MEMORY_MAX_LINES
             )
-            text = without_repeats(unfenced(brief()), page.text) if brief is not None else ""
+            text = without_repeats(unfenced(brief()), page.text)
             added = [_brief_piece(text, mode)] if text.strip() else []
             if mode == "both" or not added:  # the person's own words are kept even if the entries say little
                 added.insert(0, page)

@@ -143,8 +143,7 @@ class Checkpoints(msgspec.Struct, frozen=True):
     def save(self, name: str, reason: str) -> Checkpoint:
         """Copy everything into an unfinished folder, then rename it: a checkpoint is complete or absent."""
         self._check_free(name)
-        draft = self.draft_folder()
-        try:
+        with self.draft() as draft:
             manifest = self._copied(draft, name, one_line(reason)[:MAX_REASON])
             self.step("copied")
             text = json.dumps({"format": 1, **msgspec.to_builtins(manifest)}, indent=1)
@@ -152,9 +151,6 @@ class Checkpoints(msgspec.Struct, frozen=True):
             self.step("described")
             draft.rename(self.folder / name)
             private.sync_folder(self.folder)
-        except BaseException:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
         self.step("saved")
         return self._summary(manifest)
 
@@ -183,9 +179,14 @@ class Checkpoints(msgspec.Struct, frozen=True):
                 )
         return manifest
 
-    def draft_folder(self) -> Path:
-        """Return a new private folder that the next checkpoint command removes if nobody renames it."""
-        return Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
+    @contextlib.contextmanager
+    def draft(self) -> Iterator[Path]:
+        """Yield a new private folder, which is removed unless it was renamed; after a kill by the next command."""
+        folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     # ---- inside ----
 

@@ -55,6 +55,14 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
         ) from None
 
 
+def read_or_empty(path: Path) -> str:
+    """Return the same; empty if the file is missing."""
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+
+
 def split_lines(text: str) -> list[str]:
     """Return the lines with their ends, as editors and grep count them: only ` ` ends a line."""
     lines = [line + "\n" for line in text.split("\n")]

@@ -223,21 +223,22 @@ def locate(home: Home, scope: Scope, name: str, shared_files: Iterable[str]) -> 
             "memory files are *.md in the workspace, memory/, conversations/ and shared/",
         )
     if not visible(scope, relative, patterns):
-        raise PathRefused(
-            f"{relative} is private",
-            "a shared scope (--shared) sees the files that privacy.sharedFiles names",
-        )
+        raise _private(relative)
     if relative == GROUP_PAGE and not (workspace / relative).exists() and home.has_group_page(scope.group):
         return relative, home.group_page(scope.group)
     base = home.shared if parts[0] == "shared" else workspace
     real = home.shared.joinpath(*parts[1:]) if parts[0] == "shared" else workspace / relative
     resolved = within(real, base)
     if not scope.private and resolved != base.resolve() / real.relative_to(base):
-        raise PathRefused(
-            f"{relative} is private",
-            "a shared scope (--shared) sees the files that privacy.sharedFiles names",
-        )
+        raise _private(relative)
     return relative, real
+
+
+def _private(relative: str) -> PathRefused:
+    return PathRefused(
+        f"{relative} is private",
+        "a shared scope (--shared) sees the files that privacy.sharedFiles names",
+    )
 
 
 def within(path: Path, base: Path) -> Path:

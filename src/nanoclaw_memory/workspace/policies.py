@@ -13,7 +13,7 @@ from nanoclaw_memory.errors import FileProblem, InvalidValue
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS, one_line, stem, words
 from nanoclaw_memory.types import Policy, PolicyHit
-from nanoclaw_memory.workspace.files import locked, newline_of, read_text, replace_text
+from nanoclaw_memory.workspace.files import locked, newline_of, read_or_empty, read_text, replace_text
 
 POLICIES = "memory/gating-policies.md"
 ENFORCE = ("warn", "ask", "block")  # the mildest first
@@ -100,10 +100,7 @@ def format_policy(policy: Policy) -> str:
 
 def read(path: Path) -> list[Policy]:
     """Return the policies of a file; none if it is missing."""
-    try:
-        return parse(read_text(path))
-    except FileNotFoundError:
-        return []
+    return parse(read_or_empty(path))
 
 
 def add(

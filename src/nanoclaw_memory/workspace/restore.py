@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -113,7 +112,7 @@ def _saved_before(checkpoints: Checkpoints) -> str:
 def _finish(checkpoints: Checkpoints) -> str | None:
     if not (checkpoints.workspace / PENDING_RESTORE).exists():
         return None
-    plan = _read_plan(checkpoints.folder / _PENDING / _PLAN)
+    plan = msgspec.convert(json.loads(read_text(checkpoints.folder / _PENDING / _PLAN)), Plan)
     if not (checkpoints.folder / _PENDING / _APPLIED).exists():
         with checkpoints.still():
             _apply(checkpoints, plan)
@@ -137,8 +136,7 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
         remove=tuple(sorted({*present.files, *present.links} - kept)),
         databases=databases,
     )
-    draft = checkpoints.draft_folder()
-    try:
+    with checkpoints.draft() as draft:
         try:
             _rehearse(manifest, saved / "workspace", draft / "files")
         except ValueError as error:  # a name that no file can have
@@ -156,9 +154,6 @@ def _stage(checkpoints: Checkpoints, manifest: Manifest, before: str) -> Plan:
         replace_text(draft / _PLAN, json.dumps(msgspec.to_builtins(plan)))
         draft.rename(checkpoints.folder / _PENDING)
         private.sync_folder(checkpoints.folder)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
     checkpoints.step("decided")
     return plan
 
@@ -240,14 +235,11 @@ def _load_databases(checkpoints: Checkpoints, plan: Plan, staged: Path) -> None:
 
 def _take_back(checkpoints: Checkpoints, plan: Plan, loaded: list[str]) -> None:
     earlier = [path.stem for path in (checkpoints.folder / _PENDING).glob("*.loaded")]
-    draft = checkpoints.draft_folder()
-    try:
+    with checkpoints.draft() as draft:
         for name in {*loaded, *earlier}:
             source = checkpoints.folder / plan.before / "data" / f"{name}.db"
             checkpoints.databases.prepare(name, source if source.exists() else None, draft / f"{name}.db")
             checkpoints.databases.load(name, draft / f"{name}.db")
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     _put_away(checkpoints)
 
 
@@ -284,17 +276,12 @@ def _link(workspace: Path, path: str, target: str) -> None:
 
 def _put_away(checkpoints: Checkpoints) -> None:
     """Rename first, so that no half-removed plan is ever followed; the sweep of `alone` removes the rest."""
-    away = checkpoints.draft_folder()
-    (checkpoints.folder / _PENDING).rename(away / "done")
-    private.sync_folder(checkpoints.folder)
-    shutil.rmtree(away, ignore_errors=True)
+    with checkpoints.draft() as away:
+        (checkpoints.folder / _PENDING).rename(away / "done")
+        private.sync_folder(checkpoints.folder)
 
 
 def _free_name(checkpoints: Checkpoints) -> str:
     base = f"{_BEFORE}{checkpoints.clock.now():%Y%m%dT%H%M%S}"
     names = [base, *(f"{base}-{number}" for number in range(2, 1000))]
     return next(name for name in names if not (checkpoints.folder / name).exists())
-
-
-def _read_plan(path: Path) -> Plan:
-    return msgspec.convert(json.loads(read_text(path)), Plan)

@@ -15,7 +15,7 @@ from nanoclaw_memory.entries import importers
 from nanoclaw_memory.entries.importers import KINDS, read_export
 from nanoclaw_memory.entries.markdown import Imports
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.interfaces.cli.entries import EXPORTS as OFFERED
+from nanoclaw_memory.interfaces.cli.transfer import EXPORTS as OFFERED
 from nanoclaw_memory.types import Utterance
 
 CLAUDE = [

@@ -56,7 +56,7 @@ class Caller(msgspec.Struct):
             return cast("Memory", RemoteMemory(self.root, scope))
         memory = Memory.open(self.home, scope, overrides=self.overrides, directory=directory)
         if not new:
-            memory.admin.require_home()
+            memory.group.require_home()
         return memory
 
     def request(self, kind: str, argument: str) -> Request:

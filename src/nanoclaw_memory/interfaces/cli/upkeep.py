@@ -47,7 +47,7 @@ def upkeep(caller: Caller, jobs: tuple[str, ...], dry_run: bool, due: bool, all_
             states = memory.upkeep.status()
             return caller.show(Output({"jobs": states}, map(_state_line, states)))
         if all_groups:
-            memory.admin.require_main("look after all groups")
+            memory.group.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
     runs = []
     for name in groups:

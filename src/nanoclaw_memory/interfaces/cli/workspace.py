@@ -1,8 +1,7 @@
-"""Commands on the Markdown files: init, write, log, boot, get, project, agents, runbook, policy, checkpoint, mirror."""
+"""Commands on the Markdown files: write, log, boot, get, mirror, policy, checkpoint."""
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections.abc import Callable
@@ -10,115 +9,22 @@ from pathlib import Path
 
 import click
 
-from nanoclaw_memory.errors import InvalidValue
 from nanoclaw_memory.interfaces.cli.common import (
     Caller,
     Command,
     Output,
-    at_terminal,
     clock_of,
     command,
     fields,
     given_text,
     group,
     listing,
-    noted,
 )
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.text import nearest_names, plural
-from nanoclaw_memory.types import Agent, Checkpoint, LogLine, Mirrored, Policy, Project
+from nanoclaw_memory.text import plural
+from nanoclaw_memory.types import Checkpoint, LogLine, Mirrored, Policy
 
-_PLUGINS = ("policies", "graph-memory", "recall", "continuity", "stability", "growth-vectors")
-# The recommended plugins for each use; what is not named keeps its default.
-PROFILES: dict[str, dict[str, str]] = {
-    "personal": {"plugins.allow": json.dumps(_PLUGINS)},
-    "project": {"plugins.allow": json.dumps(_PLUGINS[:-1])},
-    "team": {"plugins.allow": json.dumps(_PLUGINS[:-2])},
-    "code": {"plugins.allow": json.dumps(_PLUGINS[:-2]), "cron.ragReindex": ""},
-    "minimal": {"plugins.allow": "[]", "cron.ragReindex": ""},
-}
 MARKS = {"added": "+", "removed": "-", "changed": "~"}
-
-
-@command("init", cls=Command)
-@click.option("--profile", type=click.Choice(list(PROFILES)), help="Set up for one use.")
-def init(caller: Caller, profile: str | None) -> None:
-    """Create a home, or with --group a group in it; files that exist are kept.
-
-    At a terminal, a new home asks for your name, your time zone and the client to connect; Enter goes on. A profile
-    sets which plugins run: personal all of them; project all but lessons; team and code neither lessons nor
-    stability; minimal none: files, facts and search. Code and minimal read no domain documents by the clock.
-
-    \b
-    ncm init
-    ncm init --group family
-    ncm init --profile code
-    """
-    with caller.memory(new=True) as memory:
-        result = memory.init()
-        for key, value in PROFILES[profile].items() if profile else ():
-            memory.admin.config_set(key, value)
-        is_new = "nanoclaw.json" in result.created and at_terminal() and not caller.json
-        if is_new:
-            _ask_who(memory)
-    counts = [f"{plural(len(result.created), 'file')} created"] if result.created else []
-    counts += [f"{plural(len(result.kept), 'file')} kept"] if result.kept else []
-    own = "" if caller.group == "main" else f", group {caller.group}"
-    caller.show(Output(result, f"Memory at {result.home}{own} ({', '.join(counts)})"))
-    if is_new:
-        from nanoclaw_memory.interfaces.cli.agents import install_into
-
-        for number, client in enumerate(_ask_for_clients()):
-            install_into(caller, client, models=False if number else None, in_full=False)
-
-
-def _ask_who(memory: Memory) -> None:
-    """Ask for name and time zone, and write them where agents and the clock find them."""
-    from nanoclaw_memory.clock import machine_zone
-
-    name = click.prompt("Your name", default="", show_default=False)
-    here = machine_zone() or "UTC"
-    named = click.prompt("Your time zone", default=here, value_proc=_zone)
-    if named != here:
-        memory.admin.config_set("user.timezone", named)
-    memory.workspace.introduce({"name": name, "timezone": named})
-
-
-def _zone(typed: str) -> str:
-    """Return a time zone for its name or its city; ask again when there is none."""
-    from nanoclaw_memory.clock import zone_named
-
-    try:
-        return zone_named(typed)
-    except InvalidValue as error:
-        raise click.UsageError(f"{error.message}; {error.hint}") from None
-
-
-def _ask_for_clients() -> list[str]:
-    """Ask which clients of this machine to connect."""
-    from nanoclaw_memory.interfaces.install.survey import survey
-
-    found = [
-        client.name for client in survey() if client.here and client.installed == "no" and not client.plugin
-    ]
-    click.echo(
-        f"Clients found here: {', '.join(found)}" if found else "No client that we know was found here."
-    )
-    chosen: list[str] = click.prompt(
-        "Connect which", default=" ".join(found[:1]) or "none", value_proc=_clients
-    )
-    return chosen
-
-
-def _clients(typed: str) -> list[str]:
-    from nanoclaw_memory.interfaces.install.clients import CLIENTS
-
-    names = [] if typed.strip().lower() in ("none", "no", "n") else typed.replace(",", " ").split()
-    for name in names:
-        if name not in CLIENTS:
-            near = nearest_names(name, CLIENTS)
-            raise click.UsageError(f"{name!r} is no client that we know; {', '.join(near) or 'or none'}?")
-    return names
 
 
 @command("write", new=True)
@@ -236,180 +142,6 @@ def _mirrored(done: Mirrored) -> str:
     if done.conflicts:
         lines.append(f"the same lines were changed in {', '.join(done.conflicts)}: see ncm review")
     return "\n".join(lines)
-
-
-@group("project")
-def project() -> None:
-    """What a project's agents must know: shared/project-SLUG.md, or the group's own."""
-
-
-@project.command("list")
-def list_projects(memory: Memory) -> Output:
-    """List the projects: their files, the group's own and the shared ones, and what was said in each.
-
-    \b
-    ncm project list
-    """
-    return _projects(memory)
-
-
-@command("projects")
-def projects(memory: Memory) -> Output:
-    """List the projects; the same as `project list`.
-
-    \b
-    ncm projects
-    """
-    return _projects(memory)
-
-
-def _projects(memory: Memory) -> Output:
-    found = memory.workspace.projects()
-    return Output({"projects": found}, map(_project_line, found), "No projects yet: ncm project new SLUG")
-
-
-def _project_line(project: Project) -> str:
-    page = f"{project.title} ({plural(project.chars, 'character')})" if project.path else "no file yet"
-    said = f", {plural(project.exchanges, 'exchange')}, last {project.last[:10]}" if project.exchanges else ""
-    return f"{project.slug:<24} {project.path or '-':<40} {page}{said}"
-
-
-@project.command("new", new=True)
-@click.argument("slug")
-@click.option("--title", default="", help="The heading; default the slug.")
-def new_project(memory: Memory, slug: str, title: str) -> Output:
-    """Create a project's file, in the main group for all groups; never overwrites.
-
-    \b
-    ncm project new payment-api --title "Payment API"
-    """
-    made = memory.workspace.new_project(slug, title)
-    return Output(made, f"created {made.path}")
-
-
-@project.command("show")
-@click.argument("slug")
-def show_project(memory: Memory, slug: str) -> Output:
-    """Print a project's memory: the group's own file, then the shared one.
-
-    \b
-    ncm project show payment-api
-    """
-    found = memory.workspace.project(slug)
-    files = [fields(lines, "path", "text") for lines in found]
-    return Output({"slug": slug, "files": files}, "\n".join(lines.text for lines in found), exact=True)
-
-
-@project.command("note")
-@click.argument("slug")
-@click.argument("text")
-@click.option("--section", default="Lessons", help="decision, lesson, convention, workflow or risk.")
-def note_project(memory: Memory, slug: str, text: str, section: str) -> Output:
-    """Add a line to a project's page, which is created if it is missing; TEXT `-` reads standard input.
-
-    \b
-    ncm project note payment-api "Deploys need two reviews" --section convention
-    """
-    done = memory.workspace.note_project(slug, given_text(text), section)
-    where = f"{done.path}:{done.line}" if done.line else f"{done.path} says so already"
-    where = f"held for review: {done.held}" if done.held else where
-    return Output(done, where)
-
-
-@project.command("share")
-@click.argument("slug")
-def share_project(memory: Memory, slug: str) -> Output:
-    """Let all groups read the main group's own page on a project: it moves to shared/.
-
-    \b
-    ncm project share payment-api
-    """
-    made = memory.workspace.share_project(slug)
-    return Output(made, f"all groups read {made.path} now")
-
-
-@project.command("close")
-@click.argument("slug")
-@click.option("--since", default="", metavar="DAY", help="The first day of the phase; default 90 days ago.")
-def close_phase(memory: Memory, slug: str, since: str) -> Output:
-    """Close a phase: propose for the project's page what its log has and the page lacks.
-
-    \b
-    ncm project close payment-api --since 2026-02-01
-    """
-    made = memory.workspace.close_phase(slug, since)
-    lines = [f"{proposal.id}  {proposal.payload['section']}: {proposal.payload['text']}" for proposal in made]
-    return Output(
-        {"proposals": made}, lines, "Nothing new to propose.", noted(["decide: ncm review"] if made else [])
-    )
-
-
-@group("agents")
-def agents() -> None:
-    """The roster: who works here, in which group, on which projects."""
-
-
-@agents.command("list")
-def list_agents(memory: Memory) -> Output:
-    """List the agents.
-
-    \b
-    ncm agents list
-    """
-    return listing("agents", memory.workspace.agents(), _agent_line, "No agents yet: ncm agents add NAME")
-
-
-def _agent_line(agent: Agent) -> str:
-    return f"{agent.name:<16} {agent.role:<24} {agent.group:<16} {', '.join(agent.projects) or '-'}"
-
-
-@agents.command("add")
-@click.argument("name")
-@click.option("--role", default="", help="What it does: Project Manager.")
-@click.option("--in", "group_name", metavar="GROUP", default="main", help="Its group; default main.")
-@click.option("--on", "projects", metavar="SLUG", multiple=True, help="A project it works on; repeat it.")
-@click.option(
-    "--load", "loads", metavar="FILE", multiple=True, help="A file it reads at its start; default all."
-)
-def add_agent(
-    memory: Memory, name: str, role: str, group_name: str, projects: tuple[str, ...], loads: tuple[str, ...]
-) -> Output:
-    """Add an agent to the roster, or change the one of that name; its group is created if it is missing.
-
-    \b
-    ncm agents add Pete --role "Project Manager" --in pete --on payment-api --load SOUL.md
-    """
-    made = memory.workspace.put_agent(name, role, group_name, projects, loads)
-    return Output(made, _agent_line(made))
-
-
-@group("runbook")
-def runbook() -> None:
-    """How-tos of the group: memory/tools-NAME.md."""
-
-
-@runbook.command("list")
-def list_runbooks(memory: Memory) -> Output:
-    """List the runbooks.
-
-    \b
-    ncm runbook list
-    """
-    found = memory.workspace.runbooks()
-    lines = [f"{one.name:<24} {one.title} ({plural(one.chars, 'character')})" for one in found]
-    return Output({"runbooks": found}, lines, "No runbooks yet: write memory/tools-NAME.md")
-
-
-@runbook.command("show")
-@click.argument("name")
-def show_runbook(memory: Memory, name: str) -> Output:
-    """Print a runbook.
-
-    \b
-    ncm runbook show deploy
-    """
-    lines = memory.workspace.runbook(name)
-    return Output(fields(lines, "path", "text"), lines.text, exact=True)
 
 
 @group("policy")

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, QueryParams
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
-from starlette.responses import Response as PlainResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from nanoclaw_memory import __version__
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
     from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from nanoclaw_memory.interfaces.http.pool import MemoryPool, MemoryWorker
@@ -97,7 +95,7 @@ class _HookRoute:
             body = await asyncio.wrap_future(self._pool.submit_to_worker(scope, work))
         except NanoClawError as error:
             return failure(error)
-        return PlainResponse(body, media_type="application/json")
+        return Response(body, media_type="application/json")
 
 
 class _McpApp:

@@ -7,7 +7,7 @@ import plistlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -129,11 +129,12 @@ def _change(service: UserService, changed: bool, calls: Sequence[tuple[str, ...]
     )
 
 
-def _run(calls: Sequence[tuple[str, ...]], which: Callable[[str], str | None] = shutil.which) -> bool:
+def _run(calls: Sequence[tuple[str, ...]]) -> bool:
     """Return whether the manager of services exists and all commands succeeded."""
     try:
         return all(
-            which(call[0]) and subprocess.run(call, capture_output=True, timeout=_TIMEOUT).returncode == 0
+            shutil.which(call[0])
+            and subprocess.run(call, capture_output=True, timeout=_TIMEOUT).returncode == 0
             for call in calls
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -145,7 +145,7 @@ def _session_of(request: Request) -> str:
 
 def _answer(memory: Memory, screen: Screen, asked: WebRequest, session: str, request: Request) -> Response:
     """Return a screen's result as a response; runs in the memory's own thread."""
-    memory.admin.require_home()
+    memory.group.require_home()
     if memory.scope.group not in memory.home.groups():
         raise NotFound(f"there is no group {memory.scope.group}", "see Groups and tasks")
     answer = screen.answer(memory, asked)
