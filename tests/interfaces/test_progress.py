@@ -181,3 +181,10 @@ def test_a_person_at_a_terminal_sees_a_bar_and_after_ctrl_c_how_to_go_on(ncm, ho
     assert "memory is sound" in text
     assert ncm("index").code == 0
     assert ncm("search", "boat number 1499", "--fast").out.count("boat number 1499") == 1
+
+
+def test_a_command_that_is_short_shows_no_progress_however_long_its_process_has_run(ncm, home, monkeypatch):
+    ncm("init")
+    make_notes(home, 3)
+    monkeypatch.setattr(cli.PROGRESS, "_shown", cli.PROGRESS._shown - 3_600)
+    assert ncm("index").err == ""

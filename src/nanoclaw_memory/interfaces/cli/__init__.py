@@ -249,6 +249,10 @@ class ProgressLine:
     """Show the progress of long work on standard error: a bar at a terminal, elsewhere a line at intervals."""
 
     def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew: the first line comes an interval after a command's start, not after its process's."""
         self._stage, self._began, self._shown = "", 0.0, time.monotonic()
         self._open = False  # whether the line contains a bar
         self.last = ""  # the unfinished step
@@ -345,6 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given and not _is_hook(given)  # a client reads what a hook prints
+    PROGRESS.start()
     try:
         with watching(PROGRESS.show):
             code = cli.main(given, prog_name=program(), standalone_mode=False)
