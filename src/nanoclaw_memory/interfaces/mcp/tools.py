@@ -112,7 +112,7 @@ class Tools:
     def memory_brief(self, include_provenance: bool = False) -> str:
         """The most important entries, as a session starts with them; with provenance: ids and sessions too."""
         brief = self._memory.brief(include_provenance)
-        return self._noted(brief.text or "Nothing is stored yet.", brief.degraded)
+        return self._noted(brief.text or "No entry is stored yet.", brief.degraded)
 
     def memory_index_status(self) -> str:
         """Sizes, counts and token costs of all memory."""
