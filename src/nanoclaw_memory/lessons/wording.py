@@ -40,7 +40,10 @@ _FOR_GOOD = regex(
 )
 # An order for good: "from now on squash", "squash from now on please", "ab sofort bitte squashen"; without "please" a
 # word that begins a subject may not follow ("from now on the depot ships").
-_FROM_NOW_ON = r"(?:from (?:now|here) on(?:wards)?|in (?:the )?future|going forward|next time|in zukunft|ab (?:jetzt|sofort))"
+_FROM_NOW_ON = (
+    r"(?:from (?:now|here) on(?:wards)?|in (?:the )?future|going forward|next time|"
+    r"in zukunft|ab (?:jetzt|sofort))"
+)
 _ORDER = regex(
     rf"^{_FROM_NOW_ON} (?!(?:the|a|an|this|that|these|those|every|each|all|our|my|his|her|its|their|your|there)\b)"
     rf"(?-i:[a-zäöü])\w*\b(?! (?:der|die|das|den|ein\w*)\b)|"

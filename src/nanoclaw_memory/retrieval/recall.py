@@ -33,9 +33,11 @@ from nanoclaw_memory.workspace.log import parse_line
 
 CANDIDATES = 50
 WORTH = 0.4  # minimal share of the best answer's score
-HIT_TOKENS = 45  # average tokens of a hit in a list for a model
-MOST_TOKENS = 90  # maximal tokens of a hit
-LEAST_TOKENS = 22  # tokens of a hit that is cut, unless its place needs more
+HIT_TOKENS = (
+    70  # average tokens of a hit in a list for a model; with 45 a quarter of the answers were cut away
+)
+MOST_TOKENS = 160  # maximal tokens of a hit
+LEAST_TOKENS = 30  # tokens of a hit that is cut, unless its place needs more
 LEAST_CHARS = 40  # minimal characters of its text
 BRIEF_CHARS = 200
 MAX_BUDGET = 200_000
