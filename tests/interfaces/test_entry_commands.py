@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -149,3 +150,21 @@ def test_recall_does_not_say_that_talk_came_from_files(ncm):
     )
     recalled = ncm("recall", "vaccine fridge room")
     assert "room three" in recalled.out and "from pages and talk" in recalled.err
+
+
+def test_what_was_imported_is_compared_before_the_first_question(ncm, home, tmp_path):
+    ncm("init")
+    told = [f"The crane on pier {number} is painted green." for number in range(60)]
+    told += ["Jonna's piano lesson is on Tuesday at four.", "Jonna's piano lesson moved to Friday at five."]
+    for day, text in enumerate(told):
+        ncm(
+            "--session", f"s{day}", "exchange", "add", "--at", f"2026-01-{1 + day // 3:02}T{10 + day % 3}:00",
+            "-u", text, "-a", "Noted.",
+        )  # fmt: skip
+    assert ncm("export", str(tmp_path / "export")).code == 0
+    other = tmp_path / "other"
+    ncm("--home", str(other), "init")
+    shutil.copy2(home / "sync.key", other / "sync.key")
+    assert ncm("--home", str(other), "import", str(tmp_path / "export")).code == 0
+    shown = ncm("--home", str(other), "--session", "q", "turn", "When is Jonna's piano lesson?").out
+    assert "Friday at five" in shown

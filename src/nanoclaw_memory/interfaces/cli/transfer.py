@@ -39,10 +39,14 @@ def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Outp
             raise InvalidValue(
                 "--dry-run is for exports of other memories", "git diff shows what would come in"
             )
-        return _merged(memory.upkeep.merge_in(Path(kind).expanduser()))
+        merged = memory.upkeep.merge_in(Path(kind).expanduser())
+        memory.index()  # a hook that comes first would compare only some of what is new with what it changes
+        return _merged(merged)
     if path is None or kind not in EXPORTS:
         raise InvalidValue(f"{kind[:40]!r} needs a kind and a path", f"kinds: {', '.join(EXPORTS)}")
     done = memory.upkeep.import_export(kind, path, dry_run)
+    if not dry_run:
+        memory.index()
     return Output(done, import_lines(done))
 
 
