@@ -27,6 +27,25 @@ _INJECTED = regex(
 )
 _SPACES = regex(r"\s+")
 _SENTENCE_END = regex(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'”)])\s+|(?<=[。！？])\s*|\n+")
+_BEFORE_DOT = regex(r"(?:(?P<previous>[^\s(]+)\s+)?[\"'(„“]*(?P<word>\d{1,2}|[^\W\d_]{1,8})\.\Z")
+_BEFORE_ORDINAL = frozenset(
+    "am vom zum bis der die das den dem des im ins ab seit beim und oder jeden jeder jedem mein meine meinen sein seine"
+    " ihr ihre unser unsere unseren zur nach vor montag dienstag mittwoch donnerstag freitag samstag sonntag montag,"
+    " dienstag, mittwoch, donnerstag, freitag, samstag, sonntag, zwischen".split()
+)
+_AFTER_ORDINAL = regex(
+    r"(?:jan|feb|mär|apr|mai\b|jun|jul|aug|sep|okt|oct|nov|dez|dec|bis |und |oder |etage|stock|klasse|platz|mal\b|"
+    r"runde|geburtstag|tag\b|woche|\d{1,2}\.)",
+    re.I,
+)
+_INITIAL = regex(r"[^\W\d_]\.\s")
+_BEFORE_NUMBER = frozenset("nr no tel abs art ziff kap".split())
+_LETTERS = frozenset("z u d i o s m v e g a h b".split())
+_ABBREVIATIONS = frozenset(
+    "Dr Prof Hr Hrn Fr Frl Mag Dipl Ing Mr Mrs Ms Mx St Sra Sr Mme Mlle ca Ca zzgl inkl exkl ggf Ggf bzw vgl Vgl evtl"
+    " Evtl sog geb verh max min mind approx vs resp allg Bd Hrsg".split()
+)
+_MAY_END = frozenset("usw etc Str str Inc Ltd Co Jr Std Min Mio Mrd Jh".split())
 _WORD = regex(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _PLAIN_WORDS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 
@@ -93,8 +112,37 @@ def content_words(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of `text`, with their punctuation; a line break ends one too."""
-    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+    """Return the sentences of `text`, with their punctuation; a line break ends one too.
+
+    The dot of `24. November`, `im 1. Stock`, `z. B.`, `Dr. Wieland` and `Nr. 7` ends none.
+    """
+    found: list[str] = []
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if "\n" in end[0] or not _goes_on(text[start : end.start()], text[end.end() : end.end() + 12]):
+            found.append(text[start : end.start()].strip())
+            start = end.end()
+    found.append(text[start:].strip())
+    return [part for part in found if part]
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Return whether a dot belongs to a number or an abbreviation, and the sentence goes on behind it."""
+    last = _BEFORE_DOT.search(before[-60:])
+    if last is None:
+        return False
+    word, previous = last["word"], (last["previous"] or "").casefold()
+    if word.isdigit():
+        following = (words(after.split(" ")[0]) or [""])[0]
+        starts = after[:1].isupper() and following in FREQUENT  # "Er kommt am 24. Das …"
+        ordinal = not previous or previous in _BEFORE_ORDINAL
+        return (ordinal and not starts) or _AFTER_ORDINAL.match(after) is not None
+    if word.casefold() in _BEFORE_NUMBER:
+        return after[:1].isdigit()
+    if len(word) == 1:  # "z. B.", "d. h.", "J. R. Hartley", but not "plan B."
+        named = not previous or any(map(_INITIAL.match, (after, f"{previous} ")))
+        return (word.isupper() and named) or (word in _LETTERS and after[:1].isalpha())
+    return word in _ABBREVIATIONS or (word in _MAY_END and after[:1].islower())
 
 
 def only_asks(text: str) -> bool:

@@ -136,6 +136,18 @@ def test_a_session_that_cannot_leave_a_topic_is_told_once(memory: Memory, clock:
         ("ich esse übrigens kein Gluten, Zöliakie", "what should I cook for the team dinner on Friday?"),
         ("I can't do stairs since my hip operation", "find us a hotel in Lisbon"),
         ("meine Tochter hat Angst vor Hunden", "shall we visit friends who keep three dogs?"),
+        (
+            "Unsere Lena verträgt keine Haselnüsse, letztes Jahr mussten wir deswegen in die Notaufnahme.",
+            "Ich will für Lenas Klasse einen Kuchen backen, gib mir ein Rezept.",
+        ),
+        ("Paul hat Zöliakie.", "what shall we cook?"),
+        ("Gluten geht bei Tante Moni nicht.", "Was kochen wir heute Abend für alle?"),
+        ("Vorsicht bei Lena: Nüsse sind für sie lebensgefährlich.", "Was packe ich für das Picknick ein?"),
+        ("Mein Mann muss auf Zucker achten.", "plan the Christmas dinner for nine"),
+        (
+            "Ma fille est allergique aux noix, on a dû l'emmener aux urgences l'an dernier.",
+            "snacks for the school trip?",
+        ),
     ],
 )
 def test_what_binds_a_person_comes_in_any_session_that_asks_for_what_it_bears_on(
@@ -168,6 +180,20 @@ def test_other_news_about_a_person_does_not_outdate_what_binds_them(
         if "stairs" in line
     )
     assert "earlier" not in line
+
+
+def test_what_binds_a_person_is_not_left_out_for_other_news_about_them(
+    open_memory: Callable[..., Memory], models_dir: Path
+):
+    memory = open_memory(session="then", embeddings__modelPath=str(models_dir / "multilingual-e5-small"))
+    memory.init()
+    memory.after_turn("Unsere Lena verträgt keine Haselnüsse, wir waren deswegen beim Notarzt.", "Okay.")
+    memory.after_turn(
+        "Herr Aydin kann dienstags nicht mehr, Lena hat Klavier jetzt montags um 17 Uhr.", "Okay."
+    )
+    memory.index()
+    memory.group.resources.resident = True
+    assert "Haselnüsse" in told(memory.for_session("dinner"), "Was kochen wir heute Abend für alle?")
 
 
 def test_what_binds_a_person_is_told_in_their_words_and_not_as_a_topic(

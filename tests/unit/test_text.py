@@ -111,3 +111,40 @@ def test_a_sentence_ends_at_its_mark_or_line_break_and_keeps_its_mark_and_quotes
 @given(ANY)
 def test_sentences_lose_nothing_but_space(text):
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "der Fotograf kommt am 24. November um 9 Uhr.",
+        "Wir fahren vom 3. bis 5. Mai nach Lindau.",
+        "Bring was mit, z. B. Brot oder Salat.",
+        "Ich war bei Dr. Wieland und Fr. Petersen.",
+        "Es kommen ca. 5 Leute.",
+        "Das ist in Nr. 7 im 1. Stock.",
+        "Sie geht in die 2. Klasse.",
+        "Am Donnerstag, 19. November um 11 Uhr.",
+        "Ask Mr. Bates or J. R. Hartley.",
+        "1. Stock links, bitte klingeln.",
+    ],
+)
+def test_the_dot_of_a_date_or_an_abbreviation_ends_no_sentence(one: str):
+    assert sentences(one) == [one]
+    assert sentences(f"{one} Das ist alles.") == [one, "Das ist alles."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Es kostet 24. Das ist viel.",
+        "Er kommt am 24. Das ist gut.",
+        "We meet in room 12. Bring your laptop.",
+        "We take plan B. Then we see.",
+        "No. I won't.",
+        "Milch, Brot usw. Das reicht.",
+        "Er wohnt in der Hauptstr. Das weißt du.",
+        "Ich habe das Bad. Du hast die Küche.",
+    ],
+)
+def test_a_number_or_a_word_at_its_end_ends_a_sentence(text: str):
+    assert len(sentences(text)) == 2

@@ -50,8 +50,10 @@ _WE_CALL = re.compile(
     r"(?P<whom>him|her|it|them|me|us|ihn|sie|es|mich)?(?(who)|(?(whom)|(?!)))\s*(?P<name>.+)$",
     re.I,
 )
+# "Jonas hat am 10. November einen Termin" tells no birthday.
 _TURNS = re.compile(
-    r"^(?P<who>.+?) (?:turns \d+ on|hat am|hat im|has (?:his|her) birthday on|wird am) (?P<date>.+)$", re.I
+    r"^(?P<who>.+?) (?:(?:turns \d+ on|has (?:his|her) birthday on) (?P<date>.+)|hat (?:am|im) (?P<tag>.+ geburtstag))$",
+    re.I,
 )
 _SINCE = re.compile(
     r"\b(?:since|seit)(?: dem)? (?P<when>\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}|"
@@ -231,7 +233,7 @@ class SentenceReader(CopulaReader):
     def _clause(self, clause: str, joiner: str) -> Iterator[Triple]:
         before, self.pending = self.pending, None
         if match := _TURNS.match(clause):
-            yield from self._birthday(match["who"], match["date"])
+            yield from self._birthday(match["who"], match["date"] or match["tag"])
             return
         contact = typed(_BEFORE_CONTACT.sub("", clause))
         if before and contact and contact.type in ("phone", "email") and not contact.rest:
@@ -525,7 +527,7 @@ class SentenceReader(CopulaReader):
     def _birthday(self, who: str, date: str) -> Iterator[Triple]:
         subject, value = self._subject(who), typed(date)
         yield from self.introduced
-        german = "Geburtstag" in date or "wird" in who
+        german = "geburtstag" in date.casefold()
         if subject and value and value.type == "date":
             yield Triple("fact", self._entity(subject), "geburtstag" if german else "birthday", value.text)
 

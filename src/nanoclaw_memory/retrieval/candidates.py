@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
 from nanoclaw_memory.retrieval.calendar_days import Days
-from nanoclaw_memory.retrieval.constraints import find_constraints
+from nanoclaw_memory.retrieval.constraints import near_constraints
 from nanoclaw_memory.retrieval.date_words import SPOKEN
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.relevance import asks_about_the_past
@@ -73,9 +73,9 @@ class Pool(msgspec.Struct):
     others: list[str] = msgspec.field(default_factory=list)  # other names of entities in the question
     total: int = 0
     affordable: int = 0  # maximal number of passages ranked when all words are too common
-    binding: dict[int, float] = msgspec.field(
+    near_binding: dict[str, list[int]] = msgspec.field(
         default_factory=dict
-    )  # constraints of the person on what the question asks for
+    )  # passages that may state constraints on what the question asks for, by subject
     of_days: set[int] = msgspec.field(default_factory=set)  # passages of the days asked about, or soon after
     asked: Embedded | None = None
     # passages that represent those days, whatever their words
@@ -181,7 +181,7 @@ class Candidates:
 
             def near(matrix: Matrix | StoredVectors, vector: Floats) -> dict[int, float]:
                 if pool.calibration.binds:
-                    pool.binding = find_constraints(
+                    pool.near_binding = near_constraints(
                         vector, lambda one, most: matrix.nearest(one, most, chosen)
                     )
                 return dict(matrix.nearest(vector, POOL, chosen))
@@ -227,6 +227,17 @@ class Candidates:
             key: (cosine - shared) / max(1 - 2 * length * common[key] + length**2, 1e-6) ** 0.5
             for key, cosine in own.items()
         }
+
+    def as_questions(self, texts: Iterable[str], pool: Pool, deadline: float | None) -> Iterator[Floats]:
+        """Yield the vector of each text by the model of the question, as long as there is time."""
+        chain = self._index.embedder()
+        if chain is None or pool.asked is None:
+            return
+        for text in texts:
+            try:
+                yield chain.embed_query(text, [pool.asked.identity], deadline).vector
+            except ProviderError:  # reported for the question itself, or the time is up
+                return
 
     def load_vectors(self) -> None:
         """Read the vectors that were added since the last read."""

@@ -13,7 +13,7 @@ from nanoclaw_memory.retrieval.reports_only import outdates_nothing
 from nanoclaw_memory.retrieval.statement_pairs import is_foreign, says_nothing_new, statement_of, states_of
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
-from nanoclaw_memory.text import words
+from nanoclaw_memory.text import stems, words
 
 NEARLY = 0.8  # minimal share of the best score for hits that are ordered by date
 AS_GOOD = 0.8  # minimal share of an older statement's score for a newer one with the same name to precede it
@@ -122,13 +122,20 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
         if candidate.stored.id not in newest:
             continue
         row, newer_one = newest[candidate.stored.id]
-        if row.sure < SURE and candidate.parts.get(BINDS):
+        binds = bool(candidate.parts.get(BINDS))
+        if binds and (row.sure < SURE or not _of_one_subject(candidate.stored, newer_one)):
             continue
         numbers = _numbers(asked.text).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
         if numbers.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):
-            candidate.mark, candidate.newer = row.kind, newer_one
+            # A constraint is never left out: whoever cooks decides with both statements before them.
+            candidate.mark, candidate.newer = EARLIER if binds else row.kind, newer_one
             candidate.gives_way = row.sure >= SURE or as_good
+
+
+def _of_one_subject(one: StoredPassage, other: StoredPassage) -> bool:
+    """Return whether two statements share more than the person that both name."""
+    return len(set(stems(one.passage.text)).intersection(stems(other.passage.text))) > 1
 
 
 def _numbers(text: str) -> set[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import date, tzinfo
 
 import msgspec
@@ -13,6 +13,7 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, Pool
+from nanoclaw_memory.retrieval.constraints import STATED, read_clauses, stated_constraint
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.ordering import in_order
 from nanoclaw_memory.retrieval.pairing import POOLED, Asked
@@ -32,7 +33,7 @@ JUDGED = 5  # best results in which the words of the question are looked for
 _PREFERRED = {"entry": 0, "turn": 2}  # which kind of the same statement is kept: lowest first, 1 for others
 _COPIED = 3  # the rank of a copy in working memory
 A_QUESTION = 0.6  # factor for a question in a captured conversation compared with an answer
-MOST_BINDING = 3  # maximal constraints in one turn
+MOST_BINDING = 6  # maximal constraints in one turn
 _SAID = ("turn", "line", "item", "entry", "section")  # kinds of passages in which a person states something
 SHORTEST = 3  # minimal words of a text that another one contains to be the same statement
 
@@ -153,27 +154,44 @@ class Searcher:
         found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
         near = self.candidates.centred(pool, [one.stored.id for one in found], gate.gate_weights().centres)
+        bound = self._constraints(question, pool)
+        binding = {one.candidate.stored.id: one.probability for one in bound}
         for one in found:
             one.parts[gate.CENTRED] = near.get(one.stored.id, 0.0)
-            if one.stored.id in pool.binding:
-                one.parts[BINDS] = pool.binding[one.stored.id]
+            if one.stored.id in binding:
+                one.parts[BINDS] = binding[one.stored.id]
         asked = gate.GateInput(question.text, question.today, need, question.project)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)
-        bound = self._surest_constraints(pool.binding)
-        return GateResult(replace(verdict, helpful=helpful), degraded + pool.degraded, bound)
-
-    def _surest_constraints(self, found: Mapping[int, float]) -> tuple[gate.Helpful, ...]:
-        """Return the surest constraints among passages that somebody states."""
-        stored = self.index.passages.search.load(found)
-        stating = (stored[key] for key in sorted(stored, key=lambda key: -found[key]))
-        stating = (one for one in stating if one.passage.kind in _SAID and one.passage.speaker != "Agent")
-        sides = ((one, found[one.id]) for one in stating if not only_asks(body_of(one.passage)))
-        return tuple(
-            gate.Helpful(Candidate(one, sure, {BINDS: sure}), sure, {})
-            for one, sure in itertools.islice(sides, MOST_BINDING)
+        return GateResult(
+            replace(verdict, helpful=helpful), degraded + pool.degraded, tuple(bound[:MOST_BINDING])
         )
+
+    def _constraints(self, question: Question, pool: Pool) -> list[gate.Helpful]:
+        """Return the constraints on what a message asks for that somebody states: those of whom it names first, then
+        the surest.
+        """
+        sure: dict[int, float] = {}
+        now = time.monotonic()
+        limit = None if question.deadline is None else now + (question.deadline - now) / 2
+        stored = self.index.passages.search.load({key for keys in pool.near_binding.values() for key in keys})
+        for subject, near in pool.near_binding.items():
+            for one in (stored[key] for key in near if key in stored):
+                said = body_of(one.passage)
+                if one.passage.kind not in _SAID or one.passage.speaker == "Agent" or only_asks(said):
+                    continue
+                clauses = self.candidates.as_questions(read_clauses(said), pool, limit)
+                sure[one.id] = max(stated_constraint(subject, clauses), sure.get(one.id, 0.0))
+        named = {name.casefold() for name in relevance.names_in(question.text)}
+        order = sorted(
+            (key for key, probability in sure.items() if probability >= STATED),
+            key=lambda key: (named.isdisjoint(words(stored[key].passage.text)), -sure[key]),
+        )
+        return [
+            gate.Helpful(Candidate(stored[key], sure[key], {BINDS: sure[key]}), sure[key], {})
+            for key in order
+        ]
 
     def _refresh(self, question: Question, every: bool = False) -> list[str]:
         """Index what changed; if that fails, the index answers as it is."""

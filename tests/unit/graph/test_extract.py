@@ -727,3 +727,20 @@ def test_all_of_several_relatives_or_pets_are_named(text: str, stated: list[tupl
 def test_what_is_no_list_of_relatives_names_none(text: str) -> None:
     kin = {"kids", "parents", "cats"}
     assert [one for one in said(text, USER) if one[0] == "User" and one[1] in kin] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "birthday"),
+    [
+        ("Jonas hat am 10. November um 15 Uhr einen Zahnarzttermin.", ""),
+        ("Jonas hat im Mai frei.", ""),
+        ("Jonas wird am 10. November operiert.", ""),
+        ("Der Vertrag wird am 3. Mai unterschrieben.", ""),
+        ("Das Auto wird am 3. Mai vorgeführt, Jonas hat am 4. Mai Prüfung.", ""),
+        ("Jonas hat am 22. November Geburtstag.", "22. November"),
+        ("Tilda turns 40 on 21 June.", "21 June"),
+    ],
+)
+def test_only_a_sentence_that_says_so_tells_a_birthday(text: str, birthday: str) -> None:
+    told = [value for _, key, value in said(f"- {text}\n", USER) if key in ("birthday", "geburtstag")]
+    assert told == ([birthday] if birthday else [])
