@@ -489,6 +489,23 @@ A = "b"
     assert path.read_text() == theirs + after
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('{"hooks": []}', '"hooks" must be an object'),
+        ('{"hooks": {"Stop": {}}}', '"hooks" must have a list as "Stop"'),
+    ],
+)
+def test_hooks_of_another_form_are_named_and_left_alone(ncm, person, text, wrong):
+    settings = person / ".claude" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(text)
+    found = ncm("install", "claude-code")
+    assert found.code != 0
+    assert wrong in found.err
+    assert settings.read_text() == text
+
+
 @pytest.mark.parametrize("text", ["model = ", "[a]\n[a]\n", "mcp_servers = 3\n"])
 def test_toml_that_is_broken_already_is_left_alone_and_called_toml(ncm, person, text):
     path = codex_config(person, text)

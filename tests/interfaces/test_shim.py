@@ -274,6 +274,37 @@ def test_a_server_that_answers_too_late_costs_no_block_and_notes_the_prompt_once
     assert spooled.count("What port does Keystone run on?") == 1
 
 
+def test_a_server_that_hangs_is_waited_for_once_and_the_next_hooks_answer_without_it(stocked, monkeypatch):
+    monkeypatch.setattr(shim, "TIMEOUT", 0.2)
+    hanging = socket.socket(socket.AF_UNIX)  # it accepts, and never answers
+    hanging.bind(str(stocked / "ncm.sock"))
+    hanging.listen()
+    request = shim.parse(["--home", str(stocked), "hook", "user-prompt-submit"])
+    conversation = shim.parse(["--home", str(stocked), "mcp"])
+    try:
+        asked = shim.connect(request)
+        assert asked is not None
+        assert shim.ask(asked, request, b"{}") is None
+        assert shim.connect(request) is None
+        assert shim.connect(conversation) is not None
+        mark = stocked / "ncm.sock.hangs"
+        old = time.time() - shim.HANGS_SECONDS - 1
+        os.utime(mark, (old, old))
+        assert shim.connect(request) is not None
+    finally:
+        hanging.close()
+
+
+def test_a_server_that_takes_the_place_of_a_hanging_one_is_asked_at_once(stocked):
+    (stocked / "ncm.sock.hangs").write_text("")
+    before = time.time() - 5
+    os.utime(stocked / "ncm.sock.hangs", (before, before))
+    with socket.socket(socket.AF_UNIX) as fresh:
+        fresh.bind(str(stocked / "ncm.sock"))
+        fresh.listen()
+        assert shim.connect(shim.parse(["--home", str(stocked), "hook", "stop"])) is not None
+
+
 def test_a_plain_file_in_the_sockets_place_is_no_server(stocked):
     (stocked / "ncm.sock").write_text("")
     assert "# Soul" in context(through_shim(stocked, "hook", "session-start", stdin="{}"))

@@ -97,6 +97,13 @@ def test_everything_that_reads_works(lived, bound):
         assert (ran.returncode, expected in ran.stdout) == (0, True), (command, ran.stdout, ran.stderr)
 
 
+def test_what_hooks_have_spooled_does_not_stop_a_search(lived, ncm, bound):
+    ncm("hook", "user-prompt-submit", stdin=PROMPT)
+    lived()
+    ran = bound("search", "Welt", "--fast")
+    assert (ran.returncode, "the index has not seen yet" in ran.stdout) == (0, True), ran.stderr
+
+
 def test_a_fresh_home_without_databases_can_be_read(ncm, home, bound):
     ncm("init")
     (home / "workspace" / "MEMORY.md").write_text("# Memory\n\n- Keystone belongs to Heidi\n")

@@ -115,3 +115,44 @@ def test_an_answered_question_about_work_ends_a_session_unless_its_answer_is_con
     told.after_turn("Which number does our ingest team have?", "Call 0171 5550199.")
     started = session("b").session_start().text
     assert "share one temp folder" in started and "0171" not in started
+
+
+def _said(
+    open_memory: Callable[..., Memory], clock: FixedClock, session: str, *turns: tuple[str, str]
+) -> None:
+    for user, agent in turns:
+        clock.moment += timedelta(minutes=5)
+        open_memory(session=session, project="orders").after_turn(user, agent)
+
+
+PROPOSED = (
+    (
+        "what timeouts should I set for the shipfast client?",
+        "I'd propose 30 seconds with 2 retries and a circuit breaker in the handler.",
+    ),
+    (
+        "30s is insane. the checkout gives up after 8, so shipfast gets 4 seconds and one retry",
+        "Set to 4 seconds and one retry.",
+    ),
+    ("actually bump it, sergio says their p99 is 5.5 so make it 6", "Timeout for shipfast is 6 seconds now."),
+)
+
+
+@pytest.mark.parametrize("session", ["the next", "k1"], ids=["the next session", "after a compaction"])
+def test_what_the_agent_proposed_gives_way_to_the_persons_last_word(open_memory, clock, session):
+    _said(open_memory, clock, "k1", *PROPOSED)
+    told = open_memory(session=session, project="orders").session_start().text
+    assert "30 seconds" not in told
+    assert "make it 6" in told
+
+
+def test_an_answer_that_the_person_left_standing_is_repeated(open_memory, clock):
+    _said(open_memory, clock, "k1", PROPOSED[0], ("thanks", "You're welcome."))
+    assert "30 seconds" in open_memory(session="the next", project="orders").session_start().text
+
+
+def test_a_session_starts_with_the_last_session_and_not_with_one_before_it(open_memory, clock):
+    _said(open_memory, clock, "k1", ("we decided to move the ledger to Postgres next week", "Good plan."))
+    clock.moment += timedelta(days=14)
+    _said(open_memory, clock, "k2", ("please run the linter", "It passes."))
+    assert "ledger" not in open_memory(session="k3", project="orders").session_start().text

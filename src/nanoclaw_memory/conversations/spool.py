@@ -117,8 +117,8 @@ class Spool(msgspec.Struct, frozen=True):
         receives the texts that were spooled unchecked; when it raises an error, everything stays. Everything also
         stays when another process has been draining for more than `wait` seconds.
         """
-        if not self.folder.is_dir():
-            return 0
+        if not self.folder.is_dir() or not os.access(self.folder, os.W_OK):
+            return 0  # what is spooled in a home that cannot be written stays
         with appending(self.folder / "drain.lock") as lock:
             if not lock_within(lock, wait):
                 return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -42,12 +43,23 @@ _MAIL_HEADER = regex(
 _SALUTATION = regex(
     r"(?:dear|hi|hello|hey|sehr geehrte\w*|liebe[rs]?|hallo|guten tag)\b[^.!?]{0,50}[,!]?\s*$", re.I
 )
+_LEVEL = r"(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|NOTICE|CRITICAL)"
+# One such line may be the person's, unless it goes on with a level, a host or a request.
+_LOGGED = (
+    rf"\W{{0,2}}\d{{4}}-\d\d-\d\d[T ]?[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?\W{{1,3}}{_LEVEL}\b|"
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S|\d{1,3}(?:\.\d{1,3}){3} \S+ \S+ \[|[IWEF]\d{4} \d\d:\d\d:|"
+    r"(?:[\w.]+=(?:\"[^\"]*\"|\S+)\s+){2,}[\w.]+=|\s*\{\".*\}\s*$|npm (?:ERR!|(?:WARN|error|warn)\b)|"
+    r"goroutine \d+ \[|panic: |(?:---|===) (?:FAIL|PASS|RUN|SKIP)\b"
+)
 _STAMPED = regex(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
 _SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
+_NUMBER = regex(r"\d+")
+REPEATED = 3  # lines that differ only in their numbers: nobody types them
 _TERMINAL = "\x1b"  # nobody types it: a line with it was copied
 _MACHINE = regex(
     r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
-    r"\W{0,2}(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL)\b|[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |"
+    rf"\W{{0,2}}{_LEVEL}\b|{_LOGGED}|"
+    r"[\w./\\-]+\.\w{1,5}:\d+|@@ |diff --git |"
     r"[+-]{3} [ab]/|"
     rf"\s*[{{}}\[\]]+,?\s*$|\s*\"[\w .-]+\"\s*:|\s*\|.*\|\s*$|\s*<[!/\w]|.*{_TERMINAL}"
 )
@@ -168,6 +180,21 @@ class OwnWords(msgspec.Struct, frozen=True):
 def own_words(message: str, judge: Judge | None = None) -> str:
     """Return the person's own lines of a message; long quotations inside them are left out."""
     return read(message, judge).text
+
+
+def asking_words(message: str) -> str:
+    """Return what a message asks: its lines without those whose form shows a log, code, a mail or a quotation.
+
+    It is empty if only such lines are there. A paste of plain sentences cannot be told apart and stays.
+    """
+    if "\n" not in message.strip():
+        return message.strip()
+    text = message
+    for pattern in (_CONTEXT, _ELEMENT, _LEFT_OVER, _FENCE):
+        text = pattern.sub(_nothing, text)
+    lines = text.split("\n")
+    foreign = _foreign(lines)
+    return "\n".join(line for number, line in enumerate(lines) if number not in foreign).strip()
 
 
 def own_and_introduced(message: str) -> str:
@@ -299,6 +326,9 @@ def _foreign(lines: Sequence[str]) -> set[int]:
     ):  # one such line may be the person's; two in a row are a log or a chat
         marked = [number for number, line in enumerate(lines) if pattern.match(line)]
         found.update(number for pair in pairwise(marked) if pair[1] == pair[0] + 1 for number in pair)
+    shapes = [_NUMBER.sub("0", line.strip()) for line in lines]
+    often = Counter(shape for shape, line in zip(shapes, lines, strict=True) if shape != line.strip())
+    found.update(number for number, shape in enumerate(shapes) if often[shape] >= REPEATED)
     if any(line.startswith("-") for line in lines) and any(line.startswith("+") for line in lines):
         found.update(number for number, line in enumerate(lines) if line[:1] in "+-" and line)
     for number, line in enumerate(lines):  # output of a command

@@ -192,7 +192,7 @@ def _answer_with(memory: Memory, event: Event, where: str, aside: Aside | None) 
         if memory.group.is_off(where):
             return b""
         context = _HANDLERS[event.kind](memory, event)
-        told = (_mistaken(memory, event) or _waiting(memory, event)) if event.kind == "start" else ""
+        told = _told_person(memory, event) if event.kind == "start" else ""
         if aside is not None and event.kind in ("start", "prompt", "end"):
             _attempt(memory, "background work", partial(aside, memory, event))
         return _answer_json(event, context, told).encode("utf-8", "replace")
@@ -296,7 +296,7 @@ def parse(event_name: str, raw: bytes) -> Event | None:
     if not kind or len(raw) > shim.MAX_INPUT:
         return None
     try:
-        payload = json.loads(raw or b"{}")
+        payload = json.loads(raw.decode("utf-8-sig", "replace") or "{}")
     except ValueError:
         return None
     if not isinstance(payload, dict):
@@ -313,6 +313,21 @@ def _start(memory: Memory, event: Event) -> str:
     if source == "resume":
         return ""
     return memory.session_start(MAX_CONTEXT, cleared=source in ("clear", "compact")).text
+
+
+def _told_person(memory: Memory, event: Event) -> str:
+    """Return a line for the person at a session's start; the model does not get it."""
+    return _mistaken(memory, event) or _damaged(memory, event) or _waiting(memory, event)
+
+
+def _damaged(memory: Memory, event: Event) -> str:
+    """Return a line for the person when a page cannot be read as it is."""
+    if event.client != "other" or not memory.scope.private:
+        return ""
+    with suppress(NanoClawError, OSError):  # a session starts without it
+        if found := memory.boot_problems():
+            return f"memory reads not every page as it is: {inert_line('; '.join(found), MAX_RULE)}. See: ncm doctor"
+    return ""
 
 
 def _mistaken(memory: Memory, event: Event) -> str:

@@ -23,6 +23,7 @@ TIMEOUT = 2.5  # seconds for a hook; clients allow five
 COMPACTION_TIMEOUT = 20.0  # archiving a transcript; clients allow thirty
 COMPACTIONS = ("precompact", "precompress")
 MAX_INPUT = 8_000_000
+HANGS_SECONDS = 60  # for which a server that did not answer is left alone: it may have been stopped
 INPUT_SECONDS = 1.5  # for the next bytes of a client that does not close its end
 NO_HOOKS = "NANOCLAW_NO_HOOKS"
 NO_SERVER = "NANOCLAW_NO_SERVER"
@@ -123,6 +124,27 @@ def socket_path(home: str) -> str:
     return f"/tmp/ncm-{os.getuid()}/{mark}.sock"  # noqa: S108 - the directory is checked to be ours alone
 
 
+def _hangs(path: str) -> bool:
+    """Return whether the server did not answer a moment ago: who waits for it once more waits in every hook."""
+    import time
+
+    try:
+        noted = os.stat(path + ".hangs").st_mtime
+        # A later socket is that of another server.
+        return 0 <= time.time() - noted < HANGS_SECONDS and os.stat(path).st_mtime <= noted
+    except OSError:
+        return False
+
+
+def _note_hanging(path: str) -> None:
+    """Mark a server as one that does not answer, beside its socket."""
+    try:
+        os.close(os.open(path + ".hangs", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        os.utime(path + ".hangs")
+    except OSError:  # every hook waits then
+        return
+
+
 def is_remote(home: str) -> bool:
     """Return whether a home is connected to a server on another machine."""
     return os.path.exists(os.path.join(os.path.expanduser(home), REMOTE_FILE))
@@ -141,6 +163,8 @@ def connect(request: Request) -> socket | None:
         folder = os.stat(os.path.dirname(path))
         if os.lstat(path).st_uid != os.getuid() or folder.st_uid not in (os.getuid(), 0):
             return None  # another person's socket: that person would read what is sent
+        if request.kind == "hook" and _hangs(path):
+            return None
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         connection.settimeout(TIMEOUT)
         connection.connect(path)
@@ -165,6 +189,9 @@ def ask(connection: socket, request: Request, raw: bytes) -> bytes | None:
         connection.sendall(request.header() + raw)
         connection.shutdown(_socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
+    except TimeoutError:
+        _note_hanging(socket_path(request.home))
+        return None
     except OSError:
         return None
     length, newline, answer = received.partition(b"\n")

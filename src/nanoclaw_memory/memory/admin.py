@@ -10,7 +10,14 @@ import msgspec
 from msgspec import Meta
 
 from nanoclaw_memory.clock import zone_named
-from nanoclaw_memory.errors import CorruptDatabase, InvalidValue, NotFound, Refused, StoreError
+from nanoclaw_memory.errors import (
+    CorruptDatabase,
+    InvalidValue,
+    NotFound,
+    Refused,
+    SettingsError,
+    StoreError,
+)
 from nanoclaw_memory.memory.group import Group, Part
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import (
@@ -41,6 +48,7 @@ class AdminPart(Part):
         """Return every setting with its value and where it comes from; credentials are masked."""
         from nanoclaw_memory.settings import leaves
 
+        self._use_what_is_readable()
         return [
             {"key": leaf.path, "value": value, "from": origin, "about": leaf.description}
             for leaf in leaves()
@@ -59,21 +67,45 @@ class AdminPart(Part):
 
     def config_set(self, key: str, value: str) -> Any:
         """Change one setting in the home's settings file; the file is replaced all or nothing."""
-        import json
+        from nanoclaw_memory.settings import with_value
 
-        from nanoclaw_memory.settings import read_file, with_value
-        from nanoclaw_memory.workspace.files import locked, replace_text
-
+        self._use_what_is_readable()
         self._group.require_main("change settings")
         if key == "user.timezone":  # the type cannot check that a time zone of this name exists
             value = zone_named(value)
         self._group.intake.refuse(value)
+        self._rewrite_settings(lambda tree: with_value(tree, key, value))
+        return self.config_get(key)[0]
+
+    def config_unset(self, key: str) -> None:
+        """Remove one key, known or not, from the home's settings file."""
+        from nanoclaw_memory.settings import without_value
+
+        self._use_what_is_readable()
+        self._group.require_main("change settings")
+        self._rewrite_settings(lambda tree: without_value(tree, key))
+
+    def _rewrite_settings(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        import json
+
+        from nanoclaw_memory.settings import read_file
+        from nanoclaw_memory.workspace.files import locked, replace_text
+
         home = self._group.home
         with locked(home.root):
-            tree = with_value(read_file(home.settings_file), key, value)
+            tree = change(read_file(home.settings_file))
             replace_text(home.settings_file, json.dumps(tree, indent=2, ensure_ascii=False) + "\n")
         self._group.resources.reload()
-        return self.config_get(key)[0]
+        self._use_what_is_readable()
+
+    def _use_what_is_readable(self) -> None:
+        """Go on with what can be used of settings that have a mistake: they are shown and repaired here."""
+        from nanoclaw_memory.settings import readable
+
+        try:
+            _ = self._group.configuration
+        except SettingsError as mistake:
+            self._group.resources.use(readable(self._group.home.root, mistake), mistake.message)
 
     # ---- local models ----
 

@@ -420,6 +420,12 @@ class Memory:
             most=max_chars,
         )
 
+    def boot_problems(self) -> list[str]:
+        """Return which pages cannot be read as they are at session start, and why."""
+        from nanoclaw_memory.workspace import boot
+
+        return boot.problems(self.home, self.scope, self.settings, self.group.today)
+
     def brief(self, include_provenance: bool = False) -> Brief:
         """Return the most important entries within the limits; empty with a note when that takes too long."""
         self.group.require_group()

@@ -566,8 +566,8 @@ class Group:
         try:
             if self.drain_spool(SPOOLED_AT_ONCE):
                 self.resources.freshness.forget()
-        except StoreError as error:
-            self.telemetry.record("drain failed", error=error.message)
+        except (StoreError, OSError) as error:
+            self.telemetry.record("drain failed", error=str(error))
 
     @cached_property
     def host(self) -> Host:

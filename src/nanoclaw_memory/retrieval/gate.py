@@ -46,6 +46,7 @@ class GateInput(msgspec.Struct, frozen=True):
     today: date
     need: float  # probability that it needs memory at all, by its words alone
     project: str = ""
+    own: str | None = None  # the person's own words of a text with a paste: the length of a log says nothing
 
 
 class Helpful(msgspec.Struct, frozen=True):
@@ -146,7 +147,7 @@ def message_features(asked: GateInput, pool: Pool, names: int, known_names: floa
         "past": float(relevance.asks_about_the_past(asked.text)),
         "days": float(bool(pool.told)),
         "only days": float(pool.only_days),
-        "length": math.log(len(asked.text.split()) + 1),
+        "length": math.log(len((asked.text if asked.own is None else asked.own).split()) + 1),
         "lines": float("\n" in asked.text.strip()),
         "question": float("?" in asked.text),
         "known names": known_names if names else 0.0,

@@ -53,6 +53,12 @@ class Question(msgspec.Struct, frozen=True):
     names_known: bool = False  # another index contains the names in the question
     project: str = ""  # the person's current project, whose passages are preferred
     searched: bool = True  # an explicit search; a message of a conversation may be about anything
+    own: str | None = None  # the person's own words of a text with a paste, in which no day is asked about
+
+    @property
+    def dated(self) -> str:
+        """Return the text whose days are asked about: a log names days too."""
+        return self.text if self.own is None else self.own
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -116,7 +122,7 @@ class Searcher:
         """
         if not ranked:
             return []
-        days = dates.asked(question.text, question.today)
+        days = dates.asked(question.dated, question.today)
         of_then = days is not None and days.last < question.today
         with self.index.passages.search.settled():
             visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
@@ -132,7 +138,7 @@ class Searcher:
             return self._rank(question, degraded)
 
     def _rank(self, question: Question, degraded: list[str]) -> Ranking:
-        when = dates.when(question.text, question.today)
+        when = dates.when(question.dated, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)
         if question.rerank and self._reranking is not None:
@@ -149,7 +155,7 @@ class Searcher:
         degraded = self._refresh(
             question, every=True
         )  # from every source: other parts of the turn need not repeat it
-        when = dates.when(question.text, question.today)
+        when = dates.when(question.dated, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())
@@ -160,7 +166,7 @@ class Searcher:
             one.parts[gate.CENTRED] = near.get(one.stored.id, 0.0)
             if one.stored.id in binding:
                 one.parts[BINDS] = binding[one.stored.id]
-        asked = gate.GateInput(question.text, question.today, need, question.project)
+        asked = gate.GateInput(question.text, question.today, need, question.project, question.own)
         verdict = gate.judge(asked, pool, found, known.known_names, known.names)
         kept = {one.stored.id for one in _distinct(question.text, [one.candidate for one in verdict.helpful])}
         helpful = tuple(one for one in verdict.helpful if one.candidate.stored.id in kept)

@@ -13,8 +13,10 @@ from nanoclaw_memory.settings.load import (
     leaves,
     load,
     read_file,
+    readable,
     type_name,
     with_value,
+    without_value,
 )
 from nanoclaw_memory.settings.sections import Settings
 
@@ -28,6 +30,8 @@ __all__ = [
     "leaves",
     "load",
     "read_file",
+    "readable",
     "type_name",
     "with_value",
+    "without_value",
 ]

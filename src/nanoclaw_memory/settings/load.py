@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -17,6 +18,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.settings.sections import PluginEntries, Settings
 
 FILE_NAME = "nanoclaw.json"
+MOST_SHOWN = 80  # characters of a line that is no JSON
 SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL contains a password
 _CAPITAL, _SEPARATOR = regex(r"(?<=[a-z0-9])([A-Z])"), regex(r"[.\-]")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -100,6 +102,44 @@ def load(
     return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
 
 
+def readable(home: Path, mistake: SettingsError) -> Configuration:
+    """Return what can be used of a home's file that has a mistake, with the mistake: to show and to repair it."""
+    sources = _Sources()
+    found: dict[str, Any] = {}
+    with suppress(SettingsError):
+        found = _normalised(read_file(home / FILE_NAME))
+    for key, value in _leaves_of(found):
+        probe: dict[str, Any] = {}
+        _put(probe, key, value)
+        with suppress(SettingsError):
+            _known(key, sources.known)
+            validated(probe)
+            sources.put(key, value, "file")
+    sources.expand(os.environ)
+    sources.problems = [f"{mistake.message}: {mistake.hint}" if mistake.hint else mistake.message]
+    return Configuration(validated(sources.tree), sources.origins, tuple(sources.problems))
+
+
+def _leaves_of(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves_of(value, f"{prefix}{key}.")
+        yield f"{prefix}{key}", value
+
+
+def without_value(raw: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return the file's tree without one key, known or not."""
+    tree: dict[str, Any] = json.loads(json.dumps(raw))
+    at: Any = tree
+    *sections, last = (path,) if path in tree else path.split(".")
+    for section in sections:
+        at = at.get(section) if isinstance(at, dict) else None
+    if not isinstance(at, dict) or last not in at:
+        raise SettingsError(f"the file does not set {path!r}", "see: nanoclaw-memory config show")
+    del at[last]
+    return tree
+
+
 # Azure's own variables, in addition to those in the defaults; a file that sets the key takes precedence.
 _AZURE = {
     "AZURE_OPENAI_EMBEDDING_DEPLOYMENT": "embeddings.deployment",
@@ -139,7 +179,8 @@ class _Sources:
     def add_file(self, path: Path, origin: str) -> None:
         """Add the values of a settings file; a project's may set only what cannot redirect data."""
         raw = read_file(path)
-        for key, value in _flat(_normalised(raw), self.known, str(path)) if raw else ():
+        remedy = "to remove it: nanoclaw-memory config unset {}" if origin == "file" else ""
+        for key, value in _flat(_normalised(raw), self.known, str(path), remedy) if raw else ():
             if origin == "file" or key.startswith(_PROJECT_MAY_SET):
                 self.put(key, value, origin)
             else:
@@ -228,7 +269,7 @@ def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
 def read_file(path: Path) -> dict[str, Any]:
     """Return the JSON object of a settings file; empty if it is missing."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -238,14 +279,23 @@ def read_file(path: Path) -> dict[str, Any]:
     try:
         tree = json.loads(text)
     except ValueError as error:
+        shown = _line_of(text, error).strip()[:MOST_SHOWN]
+        line = f" ({shown})" if shown else ""
         raise SettingsError(
-            f"{path} is not valid JSON: {error}", "correct that line; nothing was changed"
+            f"{path} is not valid JSON: {error}{line}",
+            f"correct that line; nothing was changed. Or begin anew: mv {path} {path}.broken",
         ) from None
     if not isinstance(tree, dict):
         raise SettingsError(
             f"{path} must hold a JSON object", 'for example {"user": {"timezone": "Europe/Berlin"}}'
         )
     return tree
+
+
+def _line_of(text: str, error: ValueError) -> str:
+    lines = text.split("\n")
+    number = getattr(error, "lineno", 0)
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsError:
@@ -290,7 +340,7 @@ def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(
-    raw: Mapping[str, Any], known: Mapping[str, Leaf], where: str, prefix: str = ""
+    raw: Mapping[str, Any], known: Mapping[str, Leaf], where: str, remedy: str = "", prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
     for key, value in raw.items():
         path = prefix + key
@@ -299,9 +349,11 @@ def _flat(
         elif any(name.startswith(path + ".") for name in known):
             if not isinstance(value, dict):
                 raise SettingsError(f"{where}: {path} must be an object", "see: nanoclaw-memory config show")
-            yield from _flat(value, known, where, path + ".")
+            yield from _flat(value, known, where, remedy, path + ".")
         else:
-            raise unknown_key(path, where, tuple(known))
+            error = unknown_key(path, where, tuple(known))
+            error.hint = "; ".join(filter(None, (error.hint, remedy.format(path))))
+            raise error
 
 
 def _from_text(leaf: Leaf, text: str, where: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import msgspec
@@ -35,7 +35,7 @@ from nanoclaw_memory.retrieval.value_changes import continues_question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
 from nanoclaw_memory.store.lessons import NO_CORRECTION
-from nanoclaw_memory.text import language, sentences
+from nanoclaw_memory.text import language, sentences, stems
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -50,6 +50,7 @@ LATELY = timedelta(days=2)  # a topic this recent may be continued without being
 SHOWN_ANCHORS = 3
 LAST = 12  # recent exchanges among which the last worth repeating are looked for
 MOST_ENDED = 2
+SHARED = 2  # content words by which a later message is about what an earlier one asked
 NEEDED = 0.3  # minimal probability that a question needed memory: others are about nothing of the person's
 
 
@@ -173,22 +174,45 @@ class Continuity(Plugin):
         return "" if stated_in(asked) else asked
 
     def session_start(self, moment: Moment) -> Answer:
-        """Inject how the last session in this project ended; after a compaction, what this session was about."""
+        """Inject what was under way when the last session in this project ended; after a compaction, in this one."""
         recent = self._recent(moment, limit=LAST)
         if not recent:
             return Silence("nothing was said yet")
-        worth = filter(self._is_worth_repeating, reversed(recent))
-        ended = [*itertools.islice(worth, MOST_ENDED)][::-1]
-        later = self.context.retrieval.overtaken("exchanges", [one.id for one in ended])
+        session = moment.scope.session_id
+        last_session = session if any(one.session_id == session for one in recent) else recent[-1].session_id
+        talk = [one for one in recent if one.session_id == last_session]
+        worth = (self._last_word(one, talk) for one in reversed(talk) if self._is_worth_repeating(one))
+        told = {one.id: (one, sides) for one, sides in itertools.islice(_distinct(worth), MOST_ENDED)}
+        ended = [told[number] for number in sorted(told)]
+        later = self.context.retrieval.overtaken("exchanges", [one.id for one, _ in ended])
         last = [
-            Recollection(one, 1.0, BOTH, *later.get(one.id, ("", None)))  # with the newer statement, if any
-            for one in ended
+            Recollection(one, 1.0, sides, *later.get(one.id, ("", None)))  # with the newer statement, if any
+            for one, sides in ended
         ]
         lines, used = self._lines(last, set(), moment, "said last", alone=True)
         known = {*terms_of(" ".join(line.text for line in lines)), *terms_of(moment.scope.project)}
         own = [one for one in self._topics(moment) if not known.issuperset(terms_of(one.label))]
         lines += self._closing(own, moment)
         return _draft(lines, used) if lines else Silence("nothing that was said lately is worth repeating")
+
+    @staticmethod
+    def _last_word(told: Exchange, talk: Sequence[Exchange]) -> tuple[Exchange, frozenset[str]]:
+        """Return the last exchange in which the person decided what this one asked, and the sides to repeat of it.
+
+        What the agent proposed is over as soon as the person states something else about it.
+        """
+        subject = _subject_of(told)
+        decided = [
+            one
+            for one in talk
+            if one.id > told.id
+            and stated_in(split_exchange(one).text)
+            and len(subject & _subject_of(one)) >= SHARED
+        ]
+        if not decided:
+            return told, BOTH
+        asks = only_asks(split_exchange(told, teaches=False).lines)
+        return (decided[-1], BOTH) if asks else (told, frozenset(("User",)))
 
     def _lines(
         self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str, alone: bool = False
@@ -343,6 +367,22 @@ class Continuity(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         # Files too: a line of a page without a date gets the day on which it was first indexed.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
+
+
+def _subject_of(exchange: Exchange) -> set[str]:
+    """Return the stems of the content words on both sides of an exchange."""
+    return set(stems(f"{split_exchange(exchange).text}\n{exchange.agent_response[:MOST_CHARS]}"))
+
+
+def _distinct(
+    found: Iterable[tuple[Exchange, frozenset[str]]],
+) -> Iterator[tuple[Exchange, frozenset[str]]]:
+    """Yield each exchange once."""
+    known: set[int] = set()
+    for one, sides in found:
+        if one.id not in known:
+            known.add(one.id)
+            yield one, sides
 
 
 def _is_their_own(message: OwnWords) -> bool:

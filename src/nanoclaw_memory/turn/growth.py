@@ -8,6 +8,7 @@ from datetime import tzinfo
 from msgspec.structs import replace
 
 from nanoclaw_memory.clock import local_day, stamp
+from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.lessons import corrections, matching
 from nanoclaw_memory.lessons.learning import Learner, Teaching
 from nanoclaw_memory.lessons.matching import Reach
@@ -65,7 +66,8 @@ class Growth(Plugin):
         return Draft(blocks.GROWTH, lines, fence=FENCE, hits=len(chosen), reasons=reasons)
 
     def before_turn(self, message: str, moment: Moment) -> Answer:
-        judge = self.context.judge
+        judge, asked = self.context.judge, message
+        message = asking_words(message) or message
         if judge is None and matching.calls_for_nothing(self.context.need(message)):
             return Silence("the message needs nothing of memory")
         active = self._active(moment, message)
@@ -91,7 +93,7 @@ class Growth(Plugin):
             fence=FENCE,
             hits=len(found),
             notes=notes,
-            then=lambda: self._injected(found, message, moment),
+            then=lambda: self._injected(found, asked, moment),
             reasons=tuple(f"score {match.score:.2f}: {match.why}" for match in found),
         )
 

@@ -302,5 +302,9 @@ def visible_part(message: str) -> tuple[str, str]:
     if len(message) <= MAX_CHARS:
         return message, ""
     half = MAX_CHARS // 2
-    shown = message[:half] + "\n" + message[-half:]
+    head, tail = message[:half], message[-half:]
+    # A line that is cut can no longer be recognised as one of a log.
+    head = head.rpartition("\n")[0] if "\n" in head[half // 2 :] else head
+    tail = tail.partition("\n")[2] if "\n" in tail[: half // 2] else tail
+    shown = f"{head}\n{tail}"
     return shown, f"only the first and last {half:,} of {len(message):,} characters were read"

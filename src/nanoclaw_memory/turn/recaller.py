@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
 from nanoclaw_memory.retrieval.hits import newer_of
@@ -91,14 +92,22 @@ class Recaller:
         """Return what helps with a message: nothing if it needs no memory, unless called with `gated=False`."""
         key = (message, moment.scope.session_id, moment.explain, gated)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._ask(message, moment, gated))
+            self._last = (key, self._ask_own(message, moment, gated))
         return self._last[1]
 
-    def _ask(self, message: str, moment: Moment, gated: bool) -> Recalled:
+    def _ask_own(self, message: str, moment: Moment, gated: bool) -> Recalled:
+        """Ask with the person's own words; if these need nothing, with what they pasted too."""
+        own = asking_words(message)
+        if not own or own == message.strip():
+            return self._ask(message, moment, gated, own)
+        found = self._ask(own, moment, gated, own)
+        return found if found.chosen else self._ask(message, moment, gated, own)
+
+    def _ask(self, message: str, moment: Moment, gated: bool, own: str) -> Recalled:
         context, scope = self._context, moment.scope
         cold, need = context.embedder is None, context.need(message)
         by_words = (context.without_embedder,) if cold else ()
-        when = dates.when(message, moment.now.date())
+        when = dates.when(own, moment.now.date())
         if gated and names_nothing(message) and not (when.days or when.latest):
             return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
         if (
@@ -112,11 +121,12 @@ class Recaller:
             text=message,
             limit=MOST_OF_DAYS,
             today=moment.now.date(),
-            fast=cold,
+            fast=cold or not own,  # the vector of a log is near to anything
             wanted=context.retrieval.for_turn(scope.session_id, after),
             deadline=moment.deadline,
             project=scope.project,
             searched=False,
+            own=own,
         )
         try:
             found = context.retrieval.consider(question, need)

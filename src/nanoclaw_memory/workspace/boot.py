@@ -107,6 +107,21 @@ def boot(
     return _boot_of([replace(piece, text=mask(piece.text)) for piece in pieces], mode, most)
 
 
+def problems(home: Home, scope: Scope, settings: Settings, today: date) -> list[str]:
+    """Return what keeps a page from being read as it is at session start, for the person who can repair it."""
+    found = []
+    for relative in main_sequence(today, scope):
+        if not visible(scope, relative, settings.privacy.shared_files):
+            continue
+        try:
+            read_text(locate(home, scope, relative, settings.privacy.shared_files)[1])
+        except FileNotFoundError:
+            continue
+        except NanoClawError as error:
+            found.append(error.message)
+    return found
+
+
 def _boot_of(pieces: list[_Piece], mode: str, most: int) -> Boot:
     text = _joined(pieces)
     if most and len(text) > most:
@@ -229,7 +244,7 @@ def _load(
 
 
 def _read(path: Path) -> str:
-    text = read_text(path).replace("\r\n", "\n")
+    text = read_text(path, replacing=True).replace("\r\n", "\n")
     if "\x00" in text:
         raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
     return text

@@ -21,8 +21,11 @@ HALF = "\ufffd"  # replaces half a character at the end of a log whose writer wa
 APPENDED = regex(r"(?:exchanges-)?\d{4}-\d{2}(?:-\d{2})?\.md")
 
 
-def read_text(path: Path, limit: int = MAX_BYTES) -> str:
-    """Return the whole text with its line ends; raise FileProblem for a file too large or not UTF-8."""
+def read_text(path: Path, limit: int = MAX_BYTES, replacing: bool = False) -> str:
+    """Return the whole text with its line ends; raise FileProblem for a file too large or not UTF-8.
+
+    `replacing` puts a mark for each wrong byte: such a text is only shown and never written back.
+    """
     try:
         # Non-blocking: nobody may ever write to a pipe among the files.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
@@ -49,6 +52,8 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     except UnicodeDecodeError as error:
         if APPENDED.fullmatch(path.name) and _cut_off(error, raw):
             return raw[: error.start].decode("utf-8") + HALF
+        if replacing:
+            return raw.decode("utf-8", "replace")
         raise FileProblem(
             f"{path.name} is not UTF-8 text (byte {error.start:,})",
             f"convert a copy: iconv -f latin1 -t utf-8 {path.name} > new.md; it was left as it is",

@@ -344,6 +344,18 @@ def set_setting(memory: Memory, key: str, value: str) -> Output:
     return Output({"key": key, "value": stored}, f"{key} = {_as_json(stored)}")
 
 
+@config.command("unset", new=True)
+@click.argument("key")
+def unset_setting(memory: Memory, key: str) -> Output:
+    """Remove one key from nanoclaw.json, even one that is no setting.
+
+    \b
+    ncm config unset user.timezone
+    """
+    memory.admin.config_unset(key)
+    return Output({"key": key}, f"{key} is not set any more")
+
+
 @command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(caller: Caller, shell: str) -> None:

@@ -121,6 +121,12 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
     def _with_hooks(self, text: str, table: HookTable, commands: Commands) -> str:
         located = self.calls(text)
+        hooks = _at(self._editor.load(text), ("hooks",))
+        if not isinstance(hooks, dict | None):
+            raise ValueError('"hooks" must be an object')
+        for event in table.events:
+            if hooks and not isinstance(hooks.get(event), list | None):
+                raise ValueError(f'"hooks" must have a list as "{event}"')
         for event, (name, _) in table.events.items():
             found = [(path, call) for path, call in located if path[:2] == ("hooks", event)]
             ours = [path for path, call in found if call.is_ours]

@@ -71,8 +71,8 @@ def plan(client: str, commands: Commands, project: Path | None = None) -> Instal
             located, after = file.calls(text), file.add(text, commands).encode()
             ours = [call for _, call in located if call.is_ours]
             foreign = file.remove(text).encode() if ours else None if file.whole else before
-        except ValueError:
-            raise _unsafe(file, commands) from None
+        except ValueError as error:
+            raise _unsafe(file, error, commands) from None
         others |= {call.target for call in ours if call.target != commands.target}
         by_hand = [".".join(map(str, path)) for path, call in located if not call.is_ours]
         notes += [f"{name} in {file.path} was added by hand: it stays as it is" for name in by_hand]
@@ -145,8 +145,8 @@ def _our_calls(file: ConfigFile) -> list[Call]:
 def _without_us(file: ConfigFile, raw: bytes, target: Target) -> bytes:
     try:
         return file.remove(_text(file, raw), target).encode() if _our_calls(file) else raw
-    except ValueError:
-        raise _unsafe(file) from None
+    except ValueError as error:
+        raise _unsafe(file, error) from None
 
 
 def uninstall(changes: list[FileChange], record: Path) -> None:
@@ -183,10 +183,10 @@ def _text(file: ConfigFile, raw: bytes | None) -> str:
     return raw.decode("utf-8") if raw and raw.strip() else file.empty
 
 
-def _unsafe(file: ConfigFile, commands: Commands | None = None) -> FileProblem:
+def _unsafe(file: ConfigFile, error: ValueError, commands: Commands | None = None) -> FileProblem:
     by_hand = f", or add the server by hand: {' '.join([*commands.words, 'mcp'])}" if commands else ""
     return FileProblem(
-        f"{file.path} is no {file.kind} that can be edited safely; nothing was changed",
+        f"{file.path} is no {file.kind} that can be edited safely: {error}; nothing was changed",
         f"correct the file{by_hand}",
     )
 

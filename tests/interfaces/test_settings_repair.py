@@ -1,0 +1,59 @@
+"""Settings with a mistake can be looked at and repaired by the commands for that."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def settings(ncm, home):
+    ncm("init")
+    return home / "nanoclaw.json"
+
+
+def test_an_unknown_key_is_named_shown_and_removed_by_the_command_that_the_mistake_names(ncm, settings):
+    settings.write_text('{"bogus": {"deep": 1}, "memory": {"chunkSize": 200}}')
+    failed = ncm("status")
+    assert failed.code != 0
+    assert "config unset bogus" in failed.err
+    shown = ncm("config", "show")
+    assert shown.code == 0
+    assert "memory.chunkSize" in shown.out and "200" in shown.out
+    assert "bogus" in shown.err
+    assert "bogus" in ncm("doctor").out
+    assert ncm("config", "unset", "bogus").code == 0
+    assert json.loads(settings.read_text()) == {"memory": {"chunkSize": 200}}
+    assert ncm("status").code == 0
+
+
+def test_another_setting_can_be_set_beside_an_unknown_key(ncm, settings):
+    settings.write_text('{"bogus": 1}')
+    assert ncm("config", "set", "memory.chunkSize", "300").code == 0
+    assert json.loads(settings.read_text()) == {"bogus": 1, "memory": {"chunkSize": 300}}
+
+
+def test_a_wrong_value_is_shown_and_set_right(ncm, settings):
+    settings.write_text('{"memory": {"chunkSize": "many"}}')
+    assert ncm("config", "show").code == 0
+    assert ncm("config", "set", "memory.chunkSize", "300").code == 0
+    assert ncm("status").code == 0
+
+
+def test_a_file_that_is_no_json_is_shown_with_its_line_and_never_overwritten(ncm, settings):
+    broken = '{\n  "memory": {"chunkSize": 200,}\n}'
+    settings.write_text(broken)
+    shown = ncm("config", "show")
+    assert shown.code == 0
+    assert '"chunkSize": 200,}' in shown.err
+    assert '"chunkSize": 200,}' in ncm("doctor").out
+    refused = ncm("config", "set", "memory.chunkSize", "300")
+    assert refused.code != 0
+    assert "mv " in refused.err
+    assert settings.read_text() == broken
+
+
+def test_a_byte_order_mark_is_no_mistake(ncm, settings):
+    settings.write_bytes(b'\xef\xbb\xbf{"memory": {"chunkSize": 200}}')
+    assert ncm("config", "get", "memory.chunkSize").out == "200\n"
