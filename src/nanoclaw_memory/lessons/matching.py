@@ -24,8 +24,11 @@ SURE = 1.45  # minimum of the judge's log odds and closeness together
 CLOSENESS = 2.4  # weight of a cosine of 1
 USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
 NEEDS_FROM = -2.6  # below this need of a message only a lesson of which the judge is certain applies
+NEEDS_OF_FEW = (
+    -0.8
+)  # below this need a message of few words gets none: "hmm, let me think", "no, the second one"
 CERTAIN = 2.3  # minimum of judge and closeness together for such a message
-LEAST_TASK = 3  # content words; shorter ones that need nothing ("thanks", "go on") are no task
+LEAST_TASK = 3  # content words
 MAX_JUDGED = 2  # lessons that the judge reads at most per message, 3 ms each
 _WEAK = frozenset(
     "use using write writing answer answers please always never next time check make want need like put give"
@@ -145,11 +148,12 @@ def judged_match(
     judge: Judge,
 ) -> list[Match]:
     """Return those of the nearest lessons of which the judge is sure enough, given how near they are."""
-    least = SURE
-    if calls_for_nothing(judge.probability("needs", message)):
-        if len(content_stems(message)) < LEAST_TASK:
-            return []
-        least = CERTAIN  # a task that explains itself: only what surely applies to it
+    need = _log_odds(judge.probability("needs", message))
+    if need < NEEDS_OF_FEW and len(content_stems(message)) < LEAST_TASK:
+        return []
+    least = (
+        CERTAIN if need < NEEDS_FROM else SURE
+    )  # a task that explains itself gets only what surely applies
     found = []
     for lesson in _nearest(message, lessons, cosines):
         applies = judge.probability("applies", message, _in_context(lesson))

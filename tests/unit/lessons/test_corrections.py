@@ -161,6 +161,18 @@ def test_a_lesson_of_which_the_judge_is_not_sure_applies_if_it_is_near(scripted_
     assert matching.judged_match("Ship that", [one], {}, reach, 3, scripted_judge)  # nobody knows how near
 
 
+@pytest.mark.parametrize(
+    ("message", "need", "found"), [("No, the second one", 0.2, 0), ("Deploy it", 0.9, 1)]
+)
+def test_a_message_of_few_words_gets_a_lesson_only_if_it_may_need_something(
+    scripted_judge, monkeypatch, message, need, found
+):
+    said = {"needs": need, "applies": 0.95}
+    monkeypatch.setattr(scripted_judge, "probability", lambda head, *texts: said[head])
+    matches = matching.judged_match(message, [lesson()], {}, matching.Reach(0.9, 0.8, 0.7), 3, scripted_judge)
+    assert len(matches) == found
+
+
 def test_a_shared_word_brings_no_lesson_of_which_the_judge_says_that_it_does_not_apply(scripted_judge):
     scripted_judge.yes = {"needs": ["main"]}
     reach = matching.Reach(0.9, 0.8, 0.7)
