@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 # Log odds, tuned on the development half and on rules beside unrelated messages (bench/corrections.py,
 # bench/lessons.py).
-SURE = 1.45  # minimum of the judge's log odds and closeness together
+SURE = 1.45  # minimum of the judge's log odds, closeness and a match together
 CLOSENESS = 2.4  # weight of a cosine of 1
+MATCHED = 0.45  # weight of a match by words or by meaning alone
 USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
 NEEDS_FROM = -2.6  # below this need of a message only a lesson of which the judge is certain applies
 NEEDS_OF_FEW = (
@@ -154,10 +155,11 @@ def judged_match(
     least = (
         CERTAIN if need < NEEDS_FROM else SURE
     )  # a task that explains itself gets only what surely applies
+    matched = {one.lesson.id for one in match(message, lessons, cosines, reach, len(lessons))}
     found = []
     for lesson in _nearest(message, lessons, cosines):
         applies = judge.probability("applies", message, _in_context(lesson))
-        odds = _log_odds(applies) + reach.closeness(cosines.get(lesson.id))
+        odds = _log_odds(applies) + reach.closeness(cosines.get(lesson.id)) + MATCHED * (lesson.id in matched)
         if odds >= least:
             found.append(Match(lesson, _probability(odds), f"judge: applies {applies:.2f}"))
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
