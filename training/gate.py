@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 
 from common import LIVES, TEXTS, auc
 
+from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.providers.judge import Judge
@@ -155,6 +156,7 @@ def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prom
         wanted=retrieval.for_turn("", 0),
         project=prompt["project"],
         searched=False,
+        own=asking_words(prompt["text"]),
     )
     seen = retrieval.searcher.consider(question, need).verdict
     passages = [one.candidate.stored.passage for one in seen.helpful]

@@ -26,7 +26,8 @@ NO_ROUTE = {
     "AdminPart.drop_role", "AdminPart.drop_token_role", "AdminPart.make_role", "AdminPart.make_token_role",
     "AdminPart.reset_database", "ConversationsPart.waiting",
     "Memory.evaluate", "Memory.evaluate_example", "UpkeepPart.count_open", "UpkeepPart.export", "UpkeepPart.merge_in",
-    "WorkspacePart.introduce", "WorkspacePart.mirror", "AdminPart.migrate_store",
+    "WorkspacePart.introduce", "WorkspacePart.mirror", "AdminPart.migrate_store", "AdminPart.config_unset",
+    "Memory.boot_problems",
     "EntriesPart.unpublish", "EntriesPart.grant", "EntriesPart.revoke", "EntriesPart.shares",
 }  # fmt: skip
 ADAPTED = {"Memory.log", "Memory.forget"}  # called by functions of the table's own

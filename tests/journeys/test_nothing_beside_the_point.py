@@ -226,3 +226,38 @@ def test_what_a_statement_of_the_same_session_supersedes_is_not_brought_back(say
     memory = open_memory(session="after the news")
     memory.after_turn("Heads-up: Dana is on call from today on, not Priya.", "Noted, Dana.")
     assert "Priya" not in memory.before_turn("who is on call?").text
+
+
+WORK_OF_WEEKS = (
+    "the on-call rota is me, Deepa and Lars, it switches on Wednesdays at noon",
+    "the idempotency thing is done, it's 72h since this morning",
+    "we keep raw webhook payloads for 90 days then purge, legal asked for it",
+    "please always send the parcel weight in grams, the carrier wants that",
+    "nightly export of orders goes to s3 bucket fjord-orders-export-eu at 02:30 UTC",
+    "lars is leaving the rota as well, so it's me and Priya now, and we hand over mondays at 10",
+    "add a Makefile target that lints everything",
+)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "good morning! how are you today?",
+        "let's call it a day",
+        "use that",
+        "great, now do the same for the other file",
+        "from now on squash before merging, I want a linear history",
+        "Was kannst du eigentlich alles?",
+    ],
+)
+def test_an_everyday_word_is_no_subject(say, open_memory, message):
+    for text in WORK_OF_WEEKS:
+        say(text, "Noted.")
+    assert asked(open_memory, message) == ""
+
+
+def test_a_question_about_such_a_subject_is_answered(say, open_memory):
+    for text in WORK_OF_WEEKS:
+        say(text, "Noted.")
+    assert "Priya" in asked(open_memory, "who is on call with me, and when do we hand over?")
+    assert "90 days" in asked(open_memory, "how long do we keep webhook payloads?")

@@ -803,3 +803,15 @@ def test_of_words_that_are_all_common_the_passage_with_all_of_them_is_found_howe
     memory.index()
     assert paths(memory.search("kettle harbour violin", 5, fast=True))[0] == "memory/a.md"
     assert len(paths(memory.search("kettle harbour violin", 20, fast=True))) == 20  # and others after it
+
+
+def test_a_line_with_a_masked_credential_comes_last(memory, open_memory):
+    open_memory(session="a").after_turn(
+        "which broker we use is in the env: BROKER_PASSWORD=hunter2-Blaabaer-9x broker broker",
+        "Please rotate it.",
+    )
+    open_memory(session="b").after_turn("the message broker that we use is RabbitMQ", "Noted.")
+    hits = open_memory(session="c").search("what broker do we use").hits
+    assert "RabbitMQ" in hits[0].text
+    assert any("[redacted" in hit.text for hit in hits[1:])
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

@@ -18,9 +18,11 @@ from pathlib import Path
 
 import msgspec
 
+from nanoclaw_memory.conversations.topics import empty_words
 from nanoclaw_memory.retrieval import relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Centres, Pool
 from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.text import language
 from nanoclaw_memory.types import Passage
 
@@ -29,6 +31,7 @@ NEARLY_ALL = 0.75  # minimal share of a message with a name in one passage that 
 HALF = 0.5  # the same for a message that asks about the past
 TELLING = 2  # minimal words of a message for that
 SURE = 0.75
+DOUBTFUL = 0.4  # below this probability nothing but the words of one passage speaks for a message
 CONCEIVABLE = 0.1  # below this probability, by its words, a message needs no memory: "thank you"
 CONSIDERED = 5  # number of best passages that decide whether anything helps
 ANSWERED = "answered"  # the feature of an answer to an earlier identical message
@@ -89,10 +92,16 @@ def judge(
     best = max((one.score for one in found), default=0.0) or 1.0
     rarities = {term: relevance.rarity(count, pool.total) for term, count in pool.spread.items()}
     coverage = relevance.Coverage(asked.text, rarities, pool.total, pool.forms, pool.others)
+    of_subject = {term: rare for term, rare in rarities.items() if term not in empty_words()}
+    telling = (
+        relevance.Coverage(asked.text, of_subject, pool.total, pool.forms, pool.others)
+        if of_subject
+        else None
+    )
     helpful = []
     places = _places(pool.keyword), _places(pool.vector)
     for one in found:
-        parts = passage_features(asked, pool, coverage, one, best, about)
+        parts = passage_features(asked, pool, (coverage, telling), one, best, about)
         parts["place by words"] = places[0].get(one.stored.id, 0.0)
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
         one.score = probability(weights.passage, parts)
@@ -106,10 +115,7 @@ def judge(
         about, helpful, bool(helpful) and is_foreign(asked.text, helpful[0].candidate.stored.passage.text)
     )
     of_days = bool(helpful and pool.only_days and pool.told)  # who asks what was said then gets an answer
-    # Models know few languages, and the words of a short question say by themselves whether memory has them.
-    conceivable = of_days or (
-        helpful and (asked.need >= CONCEIVABLE or relevance.is_short_question(asked.text))
-    )
+    conceivable = of_days or (helpful and is_conceivable(asked.need, asked.text))
     likely = probability(weights.message, whole) if conceivable else 0.0
     # No model knows Keystone, but one passage contains everything that is asked about it.
     least = HALF if about["past"] else NEARLY_ALL if about["known names"] else 1.0
@@ -118,12 +124,29 @@ def judge(
         len(rarities) >= least_words and not about["lines"]
     )  # some sentence of a pasted text is always known
     if conceivable and (of_days or (asks and whole["covered"] >= least)):
+        if likely < DOUBTFUL and not of_days:  # only what contains the message speaks for it
+            helpful = [one for one in helpful if one.parts["covered"] >= least]
         likely = max(likely, SURE)
     if likely < SURE and conceivable and asks and not pool.vector:
         named = _named_rarely(asked.text, pool, helpful)
         if any(one in named for one in helpful[:BEST]):
             return Verdict(tuple(named), SURE, about)
     return Verdict(tuple(helpful), likely, about)
+
+
+def is_conceivable(need: float, text: str) -> bool:
+    """Return whether a message may need memory, by its words.
+
+    Models know few languages and no names: there the words of a short question say whether memory has them. The judge
+    and the scorer must agree that one needs nothing.
+    """
+    if need >= CONCEIVABLE or not relevance.is_short_question(text):
+        return need >= CONCEIVABLE
+    if language(text) is None or relevance.names_in(text):
+        return True
+    from nanoclaw_memory.providers import scorer
+
+    return scorer.probability("needs", text) >= CONCEIVABLE
 
 
 def _named_rarely(text: str, pool: Pool, helpful: Sequence[Helpful]) -> list[Helpful]:
@@ -150,6 +173,11 @@ def message_features(asked: GateInput, pool: Pool, names: int, known_names: floa
         "length": math.log(len((asked.text if asked.own is None else asked.own).split()) + 1),
         "lines": float("\n" in asked.text.strip()),
         "question": float("?" in asked.text),
+        "states": float("?" not in asked.text and bool(stated_in(asked.text))),
+        "everyday": sum(
+            rare for (rare, _), term in zip(rarities, pool.spread, strict=True) if term in empty_words()
+        )
+        / whole,
         "known names": known_names if names else 0.0,
         "unknown names": 1 - known_names if names else 0.0,
         "unknown words": sum(rare for rare, count in rarities if not count) / whole,
@@ -160,12 +188,13 @@ def message_features(asked: GateInput, pool: Pool, names: int, known_names: floa
 def passage_features(
     asked: GateInput,
     pool: Pool,
-    coverage: relevance.Coverage,
+    coverages: tuple[relevance.Coverage, relevance.Coverage | None],
     one: Candidate,
     best: float,
     about: Mapping[str, float],
 ) -> dict[str, float]:
-    """Return the features of a passage as an answer to a message."""
+    """Return the features of a passage as an answer to a message, by all its words and by those of a subject."""
+    coverage, telling = coverages
     passage = one.stored.passage
     context = "\n".join((passage.text, passage.heading, passage.speaker, one.stored.path))
     covered = 1.0 if one.parts.get(ANSWERED) else coverage.of(context)
@@ -174,6 +203,7 @@ def passage_features(
     return {
         "covered": covered,
         "covered well": covered**2,
+        "subject": telling.of(context) if telling else 0.0,
         "share of best": one.score / best,
         "fused": one.parts["fused"],
         "beside": one.parts["neighbours"],
@@ -211,6 +241,7 @@ def verdict_features(
     top = helpful[:CONSIDERED]
     covered = max((one.parts["covered"] for one in top), default=0.0)
     centred = max((one.parts[CENTRED] for one in top), default=0.0)
+    subject = max((one.parts["subject"] for one in top), default=0.0)
     return {
         **about,
         "best": _odds(top[0].probability) if top else -5.0,
@@ -218,6 +249,9 @@ def verdict_features(
         "third": _odds(top[min(2, len(top) - 1)].probability) if top else -5.0,
         "covered": covered,
         "covered well": covered**4,
+        "subject": subject,
+        "states and subject": about["states"] * subject,
+        "states and centred": about["states"] * centred,
         "need and unknown words": about["need"] * about["unknown words"],
         "known names and covered": about["known names"] * covered**2,
         "need and covered": about["need"] * covered,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
+from nanoclaw_memory.intake.secret_values import MARKER
 from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.constraints import STATED, read_clauses, stated_constraint
@@ -106,7 +107,7 @@ class Searcher:
         found = _distinct(question.text, _answering(question.text, ranked.found))
         if question.mmr:
             found = _spread(found, question.limit)
-        found = self.in_order(question, found)
+        found = _masked_last(self.in_order(question, found))
         best = found[0].score if found else 0.0
         sure = ranked.evidence.relevance
         for candidate in found:
@@ -293,6 +294,21 @@ class Searcher:
             return 1.0
         aged = ranking.recency(passage.day, question.today, self._half_life)
         return aged * ranking.ARCHIVED if stored.path.startswith(f"{ARCHIVE}/") else aged
+
+
+def _masked_last(found: Sequence[Candidate]) -> list[Candidate]:
+    """Put passages with a masked credential, and the reply to one, after the others: what they say is hidden."""
+    hidden = [one for one in found if MARKER.search(one.stored.passage.text)]
+    talks = {one.stored.passage.number for one in hidden if one.stored.passage.kind == "turn"}
+    masked = [
+        one
+        for one in found
+        if one in hidden or (one.stored.passage.kind == "turn" and one.stored.passage.number in talks)
+    ]
+    told = [one for one in found if one not in masked]
+    for one in masked if told else ():
+        one.score = min(one.score, told[-1].score)
+    return told + masked
 
 
 def _context(candidate: Candidate, found: Sequence[Candidate]) -> str:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.retrieval import dates
-from nanoclaw_memory.retrieval.gate import ANSWERED, CONCEIVABLE
+from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
-from nanoclaw_memory.retrieval.relevance import is_short_question, names_nothing
+from nanoclaw_memory.retrieval.relevance import names_nothing
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.workspace.policies import POLICIES
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from nanoclaw_memory.types import Newer, Passage
 
 # Chosen with bench/needs.py on conversations that the weights were not trained on.
-OPEN = 0.4  # minimal probability that a message needs memory for anything to be injected
+OPEN = 0.37  # minimal probability that a message needs memory for anything to be injected
+OPEN_BY_WORDS = 0.34  # the same without vectors
 SHARE = 0.15  # minimal share of the best passage's probability
 SURE = 0.8  # probability of the best passage from which on, with the model, others need a larger share
 SHARE_BESIDE_SURE = 0.4
@@ -53,6 +54,7 @@ class Recalled(msgspec.Struct, frozen=True):
     nearly: tuple[str, ...]
     notes: tuple[str, ...]
     said: tuple[Candidate, ...] = ()  # passages of shared chats; shown after the chosen ones, marked
+    least: float = OPEN  # the probability from which on anything is injected
 
     def later(self, one: Candidate) -> Newer | None:
         """Return the newer statement on a chosen passage's subject, to be quoted unless it is chosen itself."""
@@ -63,13 +65,13 @@ class Recalled(msgspec.Struct, frozen=True):
     @property
     def open(self) -> bool:
         """Return whether the message needs memory at all."""
-        return self.probability >= OPEN
+        return self.probability >= self.least
 
     @property
     def silence(self) -> str:
         """Return why nothing is injected."""
         if not self.open:
-            return f"the message needs no memory (probability {self.probability:.2f}, needed {OPEN})"
+            return f"the message needs no memory (probability {self.probability:.2f}, needed {self.least})"
         return "nothing that helps is of this kind"
 
 
@@ -110,11 +112,7 @@ class Recaller:
         when = dates.when(own, moment.now.date())
         if gated and names_nothing(message) and not (when.days or when.latest):
             return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
-        if (
-            gated
-            and need < CONCEIVABLE
-            and not (moment.explain or when.only() or when.latest or is_short_question(message))
-        ):
+        if gated and not is_conceivable(need, message) and not (moment.explain or when.only() or when.latest):
             return Recalled((), 0.0, (), by_words)  # the gate stays closed whatever is found
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
@@ -134,7 +132,8 @@ class Recaller:
             return Recalled((), need, (), (error.message,))
         verdict = found.verdict
         verdict = replace(verdict, helpful=tuple(filter(self._is_new_to_turn, verdict.helpful)))
-        picked = _picked(verdict, cold) if verdict.probability >= OPEN or not gated else []
+        least = OPEN_BY_WORDS if question.fast else OPEN
+        picked = _picked(verdict, cold) if verdict.probability >= least or not gated else []
         known = {one.candidate.stored.id for one in picked}
         bound = [
             one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
@@ -147,10 +146,11 @@ class Recaller:
         chosen = tuple(one for one in ordered if not window.has(one.stored) and not window.overtakes(one))
         return Recalled(
             chosen,
-            max(verdict.probability, OPEN) if bound else verdict.probability,
+            max(verdict.probability, least) if bound else verdict.probability,
             _nearly(verdict, chosen) if moment.explain else (),
             (*found.degraded, *by_words),
             self._from_shared_chats(question, need, MOST - len(chosen)),
+            least,
         )
 
     def _in_order(
@@ -185,7 +185,8 @@ class Recaller:
             verdict = chats.consider(question, need).verdict
         except StoreError:  # private memory answers without it
             return ()
-        picked = _picked(verdict, question.fast)[:left] if verdict.probability >= OPEN else []
+        least = OPEN_BY_WORDS if question.fast else OPEN
+        picked = _picked(verdict, question.fast)[:left] if verdict.probability >= least else []
         shown = chats.searcher.in_order(question, [one.candidate for one in picked])
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
