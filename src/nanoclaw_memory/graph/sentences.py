@@ -52,7 +52,8 @@ _WE_CALL = re.compile(
 )
 # "Jonas hat am 10. November einen Termin" tells no birthday.
 _TURNS = re.compile(
-    r"^(?P<who>.+?) (?:(?:turns \d+ on|has (?:his|her) birthday on) (?P<date>.+)|hat (?:am|im) (?P<tag>.+ geburtstag))$",
+    r"^(?P<who>.+?) (?:(?:turns \d+ on|has (?:his|her) birthday on) (?P<date>.+)|"
+    r"hat (?:am|im) (?P<tag>.+ geburtstag))$",
     re.I,
 )
 _SINCE = re.compile(

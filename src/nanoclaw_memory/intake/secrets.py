@@ -14,9 +14,10 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.intake.assignments import find_named
+from nanoclaw_memory.intake.payment_cards import find_cards
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
-from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, opens_something
+from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, of_play, opens_something
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -139,7 +140,10 @@ def _scan(text: str) -> list[Secret]:
         hits += [(start, end, len(_rules()), "vendor-token") for start, end in find_provided(text)]
     if longest >= _SHORTEST_ENCODED:
         named = itertools.chain(named, _encoded(text))
-    hits += [(start, end, len(_rules()), "credential") for start, end in named]
+    hits += [
+        (start, end, len(_rules()), "credential") for start, end in named if not of_play(text, start, end)
+    ]
+    hits += [(start, end, len(_rules()), "card-number") for start, end in find_cards(text)]
     if not hits:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
@@ -159,6 +163,7 @@ def _scored(text: str) -> list[Secret]:
         and not _is_machine(text, start, end)
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
         and not is_public(text[max(0, start - 60) : start])
+        and not of_play(text, start, end)
     ]
 
 
