@@ -305,4 +305,4 @@ def test_a_wish_to_forget_is_not_recalled_itself(memory: Memory):
         "Wer bringt den Salat mit?",
     ):
         assert "Vergiss bitte" not in memory.for_session("next").before_turn(message).text
-    assert "Salat" in memory.for_session("next").before_turn("Wer bringt am Freitag den Salat mit?").text
+    assert "Salat" in memory.for_session("other").before_turn("Wer bringt am Freitag den Salat mit?").text

@@ -37,8 +37,9 @@ _CONFIDENTIAL = regex(
 # "That was private, please forget it again: …"
 _PRIVATE_FORGET = regex(
     r"\b(?:privat|vertraulich|geheim|private|confidential|secret|privé|confidentiel|privado|confidencial|privato)\b"
-    r"[^.!?:\n]{0,20}\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|please forget (?:it|this|that)(?: again)?"
-    r"|oublie(?:-le)?(?: ça)?|olv[ií]dalo|dimentica(?:lo)?)(?:,? (?:s'il te plaît|por favor|per favore))?\s?(?:[:.!]|\Z)",
+    r"[^.!?:\n]{0,20}\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
+    r"please forget (?:it|this|that)(?: again)?|oublie(?:-le)?(?: ça)?|olv[ií]dalo|dimentica(?:lo)?)"
+    r"(?:,? (?:s'il te plaît|por favor|per favore))?\s?(?:[:.!]|\Z)",
     re.I,
 )
 # A clause that asks the agent not to store something consists only of these words, in any order, so that "don't store
@@ -109,25 +110,25 @@ _CLOSED_KINDS = {
     # with the object at its end
     "K": "guardarlo anotarlo recordarlo memorizarlo memorizzarlo salvarlo ricordarlo conservarlo registrarlo annotarlo "
     "ricordartelo segnarlo segnartelo tenerlo",
-    "t": "sag sage sagt erzähl erzähle erzählt verrat verrate sagen erzählen verraten weitersagen weitererzählen tell say "
-    "mention dis dites répète répétez raconte racontez digas diga cuentes cuente dire raccontare zeg vertel",
+    "t": "sag sage sagt erzähl erzähle erzählt verrat verrate sagen erzählen verraten weitersagen weitererzählen tell "
+    "say mention dis dites répète répétez raconte racontez digas diga cuentes cuente dire raccontare zeg vertel",
     "T": "dirlo raccontarlo ripeterlo",
     "o": "keinem niemandem niemanden nobody no-one personne nadie nessuno niemand",
     "a": "anyone anybody",
     "r": "das dies dieses es this that it ça cela ceci le l' lo esto eso questo quello ciò dit dat",
     "p": "bitte please",
     "m": "mémoire memoria geheugen notes notas notizen appunti memory kopf",
-    "f": "weiter aber ja mal doch auch bloß du dir dich darfst sollst solltest you must should to en dans ta tes tu tus in "
-    "nella tua tuoi je jouw aan à a se te ti gli im dein deinem else bien que but please's sonst ok okay oye écoute",
+    "f": "weiter aber ja mal doch auch bloß du dir dich darfst sollst solltest you must should to en dans ta tes tu "
+    "tus in nella tua tuoi je jouw aan à a se te ti gli im dein deinem else bien que but sonst ok okay oye écoute",
 }
 _CLOSED_KIND_OF = {word: kind for kind, said in _CLOSED_KINDS.items() for word in said.split()}
 _ELISION = regex(r"\b([nl])['’](?=\w)", re.I)
 _POLITE = regex(
-    r",?\s*\b(?:s['’]il (?:te|vous) pla[iî]t|por favor|per favore|per piacere|alsjeblieft|alstublieft)", re.I
+    r",?\s*\b(?:s['’]il (?:te|vous) pla[iî]t|por favor|per (?:favore|piacere)|alsjeblieft|alstublieft)", re.I
 )
 _JUST_SAID = regex(
-    r"\b(?:ce que je viens de (?:te )?dire|lo que (?:te )?acabo de (?:decir|contar)|quello che (?:ti )?ho (?:appena )?detto"
-    r"|wat ik (?:net|zojuist) (?:zei|heb gezegd))\b",
+    r"\b(?:ce que je viens de (?:te )?dire|lo que (?:te )?acabo de (?:decir|contar)|"
+    r"quello che (?:ti )?ho (?:appena )?detto|wat ik (?:net|zojuist) (?:zei|heb gezegd))\b",
     re.I,
 )
 _CLOSED_CLAUSE = regex(
@@ -336,7 +337,7 @@ def _matches_unkept(said: str) -> bool:
 
 
 def _denies_keeping_this(said: str) -> bool:
-    """Return whether a clause consists of a negation, a verb of keeping or telling, and "this", in several languages."""
+    """Return whether a clause consists of a negation, a verb of keeping or telling, and "this", in any language."""
     polite = _POLITE.sub(" please", _JUST_SAID.sub("ça", said))
     for clause in _CLOSED_CLAUSE.finditer(_ELISION.sub(r"\1' ", polite)):
         found = [_CLOSED_KIND_OF.get(word, "x") for word in _CLOSED_WORD.findall(clause[1].casefold())]
