@@ -755,6 +755,8 @@ def test_the_number_of_a_payment_card_is_masked(number: str, said: str):
     "text",
     [
         "IBAN DE89 3704 0044 0532 0130 00",
+        "pay into DE11 5001 0517 5407 3249 31",
+        "NL02 4111 1111 1111 1111",
         "4111 1111 1111 1112",  # the check digit is another one
         "tracking number 4111111111111111",
         "IMEI 490154203237518",

@@ -60,13 +60,13 @@ _BEFORE_REFERENCE = tuple("$%{<\\")
 # 4-4-4-4, 4-6-5 (American Express), 4-6-4 (Diners), 4-4-4-4-3, or no groups at all; the same sign between all.
 _CARD = regex(
     r"(?<![\w.,+/#=&?-])(?:\d{4}(?P<sign>[ \u00a0.-])\d{4}(?P=sign)\d{4}(?P=sign)\d{4}(?:(?P=sign)\d{1,3})?|"
-    r"3\d{3}(?P<amex>[ \u00a0.-])\d{6}(?P=amex)\d{4,5}|\d{14,19})(?![\w/=&]|[.,-]\d)"
+    r"3\d{3}(?P<amex>[ \u00a0.-])\d{6}(?P=amex)\d{4,5}|\d{14,19})(?![\w/=&]|[ \u00a0.,-]\d)"
 )
-# Visa, Mastercard (two ranges), American Express, Diners, Discover, JCB, Maestro, UnionPay
+# Visa, Mastercard (two ranges), American Express, Diners, Discover, JCB, UnionPay
 _CARD_ISSUER = regex(
     r"4(?:\d{12}|\d{15}|\d{18})\Z|(?:5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12})\Z|"
     r"3[47]\d{13}\Z|3(?:0[0-5]|[689]\d)\d{11}\Z|6(?:011|5\d\d|4[4-9]\d)\d{12}\Z|35(?:2[89]|[3-8]\d)\d{12}\Z|"
-    r"(?:50[0-9]{2}|5[6-8]\d\d|6\d{3})\d{10,15}\Z"
+    r"62\d{14,17}\Z"
 )
 # Other numbers with a check digit of the same kind.
 _OTHER_NUMBER = regex(
@@ -74,6 +74,7 @@ _OTHER_NUMBER = regex(
     r"rechnung\w*|ticket|timestamp|id|uuid|build|commit|iban|iccid|sim)\b[^\n\d]{0,20}\Z",
     re.I,
 )
+_IBAN_BEFORE = regex(r"(?<![^\W_])[A-Z]{2}\d\d(?:[ \u00a0.-]?[A-Z\d]{4}){0,6}[ \u00a0.-]?\Z", re.I)
 _BEFORE_CARD = 40
 _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
@@ -278,7 +279,8 @@ def _card_numbers(text: str) -> Iterator[tuple[int, int]]:
     for found in _CARD.finditer(text):
         digits = re.sub(r"\D", "", found[0])
         is_card = _CARD_ISSUER.match(digits) and _is_checked(digits) and len(set(digits)) > 1
-        if is_card and not _OTHER_NUMBER.search(text[max(0, found.start() - _BEFORE_CARD) : found.start()]):
+        before = text[max(0, found.start() - _BEFORE_CARD) : found.start()]
+        if is_card and not (_OTHER_NUMBER.search(before) or _IBAN_BEFORE.search(before)):
             yield found.span()
 
 
