@@ -130,7 +130,9 @@ class Recaller:
         picked = _picked(verdict, cold) if verdict.probability >= OPEN or not gated else []
         known = {one.candidate.stored.id for one in picked}
         bound = [
-            one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
+            one
+            for one in filter(self._is_new_to_turn, found.binding)
+            if one.candidate.stored.id not in known and not _is_wish_to_forget(one)
         ]
         in_window = (
             replace(question, wanted=context.retrieval.for_turn("", 0)) if scope.session_id else question
