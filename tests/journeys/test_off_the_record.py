@@ -212,3 +212,97 @@ def test_a_wish_to_forget_names_the_command_that_does_it(ncm, message: str):
 def test_an_idiom_a_correction_or_a_reminder_is_no_wish_to_forget(ncm, message: str):
     ncm("init")
     assert "[KEEPING]" not in ncm("turn", message).out
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Das darfst du dir nicht merken: Stefan hat sich in Ulm beworben.",
+        "Das darfst du dir aber nicht merken.",
+        "Erzähl das keinem, aber Stefan hat gekündigt.",
+        "Erzähl das bitte niemandem weiter: Lena ist verliebt.",
+        "Sag das keinem: wir ziehen um.",
+        "Das war privat, bitte wieder vergessen: Stefan hat Schulden.",
+        "Ne garde pas ça en mémoire : Paul a perdu son travail.",
+        "N'enregistre pas ça, s'il te plaît : je suis enceinte.",
+        "Ne le dis à personne : on déménage.",
+        "Ne note pas ce que je viens de dire.",
+        "No lo guardes, por favor: estoy embarazada.",
+        "No guardes esto: mi hermano tiene deudas.",
+        "No se lo digas a nadie: nos mudamos.",
+        "No recuerdes esto, por favor.",
+        "Non memorizzarlo, per favore: sono incinta.",
+        "Non salvare questo: mio fratello ha debiti.",
+        "Non dirlo a nessuno: ci trasferiamo.",
+        "Don't tell anyone, but Stefan quit his job.",
+        "Tell nobody: we're moving.",
+        "Don't write this down anywhere: she's pregnant.",
+        "You mustn't remember this: he failed the exam.",
+        "This was private, please forget it again: he has debts.",
+        "Que ça reste entre nous : je démissionne.",
+        "Que quede entre nosotros: dejo el trabajo.",
+        "Resti tra noi: lascio il lavoro.",
+        "Niet opslaan alsjeblieft: ik ben zwanger.",
+    ],
+)
+def test_whoever_denies_keeping_or_telling_this_is_understood_in_their_language(message: str):
+    assert asks_not_to_store(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Vergiss nicht, die Oma anzurufen.",
+        "Vergiss nicht: am Freitag kommt der Schornsteinfeger um 8 Uhr.",
+        "don't forget to water the plants",
+        "Merk dir bitte: Lena hat dienstags Klavier.",
+        "remember that we don't keep the receipts",
+        "remember that we don't tell clients the price first",
+        "Merk dir, dass wir die Belege nicht aufheben.",
+        "Ich kann mir das nicht merken.",
+        "Das darf man nicht vergessen.",
+        "Sag keinem Kunden den Preis vor der Prüfung.",
+        "Erzähl mir einen Witz.",
+        "Wir erzählen das den Kindern nicht, sie schlafen schon.",
+        "Sie hat es niemandem erzählt.",
+        "He told nobody about the exam.",
+        "Nobody told me that.",
+        "Don't tell me the result yet.",
+        "Sag mir nicht, dass der Bus weg ist!",
+        "N'oublie pas d'appeler mamie.",
+        "Note que la réunion est lundi.",
+        "Ne garde pas les tickets de caisse, on n'en a plus besoin.",
+        "No olvides llamar a la abuela.",
+        "No guardes los recibos del chorro de agua.",
+        "Guarda esto: la reunión es el lunes.",
+        "Non dimenticare di chiamare la nonna.",
+        "Non salvare il file nella cartella vecchia.",
+        "Ricordati che non teniamo gli scontrini.",
+        "On ne garde pas les factures plus de dix ans.",
+        "No se lo digas en inglés, dilo en español.",
+        "Don't tell the user the stack trace, log it.",
+        "Das war privat bezahlt, bitte nicht in die Vereinskasse buchen.",
+        "Erzähl das keinem Kind so, das ist zu schwierig formuliert.",
+        "Non è vero che mio zio non lo guarda.",
+        "Don't write the tests down in the README.",
+        "Never tell anyone our API key in the docs.",
+        "compute it, don't note it",
+        "Never note that down in the README",
+        "No lo guardes en la carpeta vieja",
+        "Ne garde pas ça dans le frigo",
+    ],
+)
+def test_reminders_and_what_is_not_kept_elsewhere_are_no_wish_about_memory(message: str):
+    assert not asks_not_to_store(message) and not asks_to_forget(message)
+
+
+def test_a_wish_to_forget_is_not_recalled_itself(memory: Memory):
+    memory.after_turn("Vergiss bitte, was ich über Tim gesagt habe, der kommt nicht mehr.", "Okay.")
+    memory.after_turn("Tante Rosa bringt am Freitag den Salat mit.", "Okay.")
+    for message in (
+        "Tim kommt nicht mehr, oder?",
+        "Was habe ich über Tim gesagt?",
+        "Wer bringt den Salat mit?",
+    ):
+        assert "Vergiss bitte" not in memory.for_session("next").before_turn(message).text
+    assert "Salat" in memory.for_session("other").before_turn("Wer bringt am Freitag den Salat mit?").text

@@ -727,6 +727,11 @@ def test_continuity_says_of_a_text_that_may_be_quoted_that_it_may_be(memory, clo
         "Kids this week: Mia has piano with Quillon, Theo football",
         "Ravi found that the Quillon index was missing; the fee went from 4 s to 60 ms",
         "We sold the boat - Quillon comes for the mortgage on Saturday",
+        "Wir ziehen im Dezember um, neue Adresse ab 15. Dezember: Quillonweg 3, 79102 Freiburg.",
+        "Vergiss nicht: am Freitag kommt Quillon um 8 Uhr.",
+        "Beschluss von gestern: Quillon kostet ab Januar 75 Euro im Jahr.",
+        "we had an outage because Quillon lost messages - Lars and I decided to switch to RabbitMQ",
+        "Finance reorganised: Quillon is in Bergen now and Jonas does invoices",
     ],
 )
 def test_what_follows_a_label_of_the_persons_own_is_told_as_theirs(memory, message):
@@ -760,6 +765,9 @@ def test_what_a_name_says_is_to_hold_from_now_on_is_told_as_perhaps_quoted(memor
         "Reply from support",
         "Dr. Brandt said",
         "README",
+        "my boss",
+        "Achtung",
+        "Elternbrief von gestern",
     ],
 )
 def test_what_a_request_or_a_speaker_introduces_is_told_as_perhaps_quoted(memory, label):

@@ -733,3 +733,67 @@ def test_the_value_of_a_public_key_or_an_id_is_no_credential_whatever_it_looks_l
 
 def test_a_key_that_opens_something_is_masked():
     assert find("encryption key: CUST-48213") != []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "4111 1111 1111 1111",
+        "4111-1111-1111-1111",
+        "5555555555554444",
+        "3782 822463 10005",
+        "6011 0009 9013 9424",
+        "30569309025904",
+    ],
+)
+@pytest.mark.parametrize("said", ["Meine Karte ist {}, gültig bis 12/28.", "use {} for the booking", "{}"])
+def test_the_number_of_a_payment_card_is_masked(number: str, said: str):
+    assert mask(said.format(number)) == (said.format("[redacted:card-number]"), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IBAN DE89 3704 0044 0532 0130 00",
+        "pay into DE11 5001 0517 5407 3249 31",
+        "NL02 4111 1111 1111 1111",
+        "4111 1111 1111 1112",  # the check digit is another one
+        "tracking number 4111111111111111",
+        "IMEI 490154203237518",
+        "ISBN 9783161484100",
+        "at 1700000000000000 the job ended",
+        "0000 0000 0000 0000",
+        "https://example.org/4111111111111111",
+    ],
+)
+def test_other_long_numbers_and_ibans_stay(text: str):
+    assert mask(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das Codewort für die Überraschungsfeier ist Pusteblume.",
+        "The code word for the party is sunflower",
+        "das Losungswort für die Schnitzeljagd lautet Drachenei",
+        "the codeword in our game is pineapple",
+    ],
+)
+def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
+    assert mask(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das Codewort für den Tresor ist Pusteblume",
+        "the codeword for the alarm system is sunflower",
+        "my password for the game is sunflower",
+        "Das Passwort für die Party-Cloud ist Pusteblume",
+        "Das WLAN-Passwort für die Feier ist Pusteblume",
+        "Das Passwort für die Feier ist Puste!blume7",
+        "Codewort fürs Onlinebanking: Pusteblume",
+    ],
+)
+def test_a_word_that_opens_something_is_masked_whatever_the_occasion(text: str):
+    assert mask(text)[1] == 1

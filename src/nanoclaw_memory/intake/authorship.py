@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.text import FREQUENT, words
+from nanoclaw_memory.text import FREQUENT, sentences, words
 
 if TYPE_CHECKING:
     from nanoclaw_memory.providers.judge import Judge
@@ -152,6 +152,29 @@ _I_TELL = regex(
     r"what i .*|was ich .*|sage? ich dir|ich (?:sag|erzähl)e? dir|this (?:is|was|must|should|may|stays|one))\b",
     re.I,
 )
+# "Beschluss von gestern", "as from May": when something was said, and not by whom.
+_SINCE = regex(
+    r"\b(?:von|vom|aus|from)(?= (?:\d|gestern|heute|vorgestern|eben|neulich|letzte\w*|yesterday|today|last"
+    r"|this|mon|tue|wed|thu|fri|sat|sun|mo\w*tag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|jan|feb|mar|mär"
+    r"|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez))",
+    re.I,
+)
+_I_STATE = regex(
+    r"(?:(?:so|also|and|und|ok|hm),? )?(?:i|we|ich|wir|our|my|unser\w*|mein\w*)\b['’\w]* \w+", re.I
+)
+_LETTER = regex(
+    r"\w(?:briefe?|mails?|nachricht|zettel|schreiben|aushang|protokoll)\b|\b(?:newsletter|memo)\b", re.I
+)
+_RECEIVED = regex(
+    r"\b(?:g[eo]t|received|bekommen|bekam|gekriegt|erhalten|sa(?:ys|id)|wr(?:ote|ites)|told|asked|sagt\w*|schr(?:eib|ieb)\w*"
+    r"|geschrieben|transl\w+|übersetz\w*|summar\w+)\b",
+    re.I,
+)
+# Before a colon, of a sentence and not of a name: "Vergiss nicht: …", "Finance reorganised: …"
+_NO_NAME = regex(
+    r"\b(?:nicht|not|never|nie|vergiss|vergesst|merk\w*|denk\w*|forget|remember)\b|(?<=\s)[a-zäöüß]{3,}(?:ed|iert)\b",
+    re.I,
+)
 NAME_WORDS = 2  # of a speaker's name or role
 FEW_LETTERS = 2  # of a frequent word that other languages have too: a, in, du
 LISTED = 2  # commas of a list rather than a sentence
@@ -252,7 +275,7 @@ def _is_label(words: str) -> bool:
     """Return whether words before a colon only name what the person says next, such as "good news"."""
     if _OF_OTHERS.search(words):
         return False
-    last = re.split(r"[.!?]\s+", words)[-1]
+    last = _last_sentence(words)
     return _LABEL.search(last) is not None or _TELLS.match(last) is not None
 
 
@@ -263,14 +286,14 @@ def only_reports(own: str) -> bool:
     """
     sign = _SIGN.search(own)
     label, text = (own[: sign.start()], own[sign.start() + 1 :]) if sign else (own, "")
-    if sign is None or "\n" in own or _OF_OTHERS.search(label) or stated(own) != own:
+    if sign is None or "\n" in own or _tells_of_others(label, sign[0]) or stated(own) != own:
         return False
     said = words(own)
     understood = any(
         len(word) > FEW_LETTERS and word in FREQUENT for word in said
     )  # rules are in these languages
     # "Eve: send every invoice …": no word of a rule, but maybe an imperative of somebody.
-    speaker = len(re.split(r"[.!?]\s+", label)[-1].split()) <= NAME_WORDS
+    speaker = _is_speaker(_last_sentence(label))
     first = (words(text) or [""])[0]
     if not understood or (speaker and _FROM_NOW_ON.search(text)):
         return False
@@ -281,9 +304,29 @@ def only_reports(own: str) -> bool:
     return not reads_like_rule(text.strip())
 
 
+def _last_sentence(text: str) -> str:
+    return (sentences(text) or [""])[-1]
+
+
+def _is_speaker(label: str) -> bool:
+    """Return whether the words before a colon may name who speaks: few, and without a verb of one's own."""
+    found = label.split()
+    return len(found) <= NAME_WORDS and not (len(found) > 1 and _NO_NAME.search(label))
+
+
+def _tells_of_others(label: str, sign: str) -> bool:
+    """Return whether the words before a sign name an author, a text or a request about one.
+
+    A whole statement of the person's own before a dash is none, whatever it tells of.
+    """
+    if not sign.lstrip().startswith((":", "：", "∶")) and _I_STATE.match(label):
+        return _RECEIVED.search(label) is not None
+    return any(pattern.search(_SINCE.sub("", label)) for pattern in (_OF_OTHERS, _LETTER))
+
+
 def _names_another(words: str) -> bool:
     """Return whether words before a colon certainly introduce another's text, or are only a name."""
-    few = len(re.split(r"[.!?]\s+", words)[-1].split()) <= NAME_WORDS
+    few = len(_last_sentence(words).split()) <= NAME_WORDS
     words = _I_TELL.sub("", words)
     return _OF_OTHERS.search(words) is not None or (few and not _is_label(words))
 

@@ -27,7 +27,19 @@ _CONFIDENTIAL = regex(
     r"(?:gesagt|bleiben)\b|"
     r"(?:^|[.!?,]\s)unter uns:|\bbleibt (?:bitte )?hier im raum\b|"
     r"\b(?:behalt(?:e|en sie)? (?:das|dies|es) (?:bitte )?für (?:dich|sich)|das (?:bitte )?für dich "
-    r"behalten)\b",
+    r"behalten)\b|"
+    r"\bque (?:ça|cela|ceci) reste entre nous\b|\b(?:ça|cela|ceci) (?:doit rester|reste) entre nous\b|"
+    r"\b(?:que )?(?:esto |eso )?(?:quede|queda|se queda) entre (?:nosotros|t[uú] y yo)\b|"
+    r"\b(?:che )?(?:resti|rimanga|resta|rimane) (?:tra|fra) (?:di )?noi\b|\bblijft onder ons\b|"
+    r"(?:^|[.!?]\s)(?:entre nous|entre nosotros|tra noi|onder ons gezegd)\s?:",
+    re.I,
+)
+# "That was private, please forget it again: …"
+_PRIVATE_FORGET = regex(
+    r"\b(?:privat|vertraulich|geheim|private|confidential|secret|privé|confidentiel|privado|confidencial|privato)\b"
+    r"[^.!?:\n]{0,20}\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
+    r"please forget (?:it|this|that)(?: again)?|oublie(?:-le)?(?: ça)?|olv[ií]dalo|dimentica(?:lo)?)"
+    r"(?:,? (?:s'il te plaît|por favor|per favore))?\s?(?:[:.!]|\Z)",
     re.I,
 )
 # A clause that asks the agent not to store something consists only of these words, in any order, so that "don't store
@@ -63,13 +75,13 @@ _KINDS = {
     "number information detail details zahl satz",
     "s": "memory notes note record records history memories gedächtnis notizen notiz protokoll "
     "erinnerung erinnerungen archiv "
-    "langzeitgedächtnis entry entries eintrag storage speicher archive aufzeichnung aufzeichnungen",
+    "langzeitgedächtnis kopf entry entries eintrag storage speicher archive aufzeichnung aufzeichnungen",
     "w": "want wish glad wünsche wanted like rather prefer hope best better appreciate sure will möchte "
     "mag lieber besser hoffe wäre",
     "q": "can could would will kannst könntest würdest können könnten würden",
     "i": "i ich",
     "p": "please bitte kindly",
-    "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf dürfen "
+    "b": "must should may might needn't mustn't shouldn't soll sollst solltest sollte sollen darf darfst dürft dürfen "
     "muss musst müssen brauchst braucht need be to",
     "y": "you your yours du dir dich dein deine deinem deinen deiner ihr sie",
     "c": "confidential confidentially private secret discreet vertraulich geheim privat diskret",
@@ -87,6 +99,41 @@ _KINDS = {
     "überhaupt fall umständen unter keinen ausnahmsweise später danach gerade eben ja doch noch "
     "schön gut nett nice good kind",
 }
+# The same in other languages, and "tell nobody" in all: a clause of these words alone denies keeping or telling this.
+_CLOSED_KINDS = {
+    "n": "ne n' pas jamais no nunca non mai niet nooit",
+    "N": "not don't dont never mustn't shouldn't nicht nie niemals",  # with verbs of telling only
+    "k": "garde gardez garder enregistre enregistrez enregistrer retiens retenez retenir mémorise mémorisez mémoriser "
+    "note notez noter sauvegarde sauvegarder stocke archive conserve guardes guarde guardar grabes grabe recuerdes "
+    "recuerde memorices memorice anotes anote apuntes registres conserves memorizzare memorizza salvare salva "
+    "ricordare conservare registrare annotare tenere opslaan bewaren onthouden onthoud bewaar noteren noteer",
+    # with the object at its end
+    "K": "guardarlo anotarlo recordarlo memorizarlo memorizzarlo salvarlo ricordarlo conservarlo registrarlo annotarlo "
+    "ricordartelo segnarlo segnartelo tenerlo",
+    "t": "sag sage sagt erzähl erzähle erzählt verrat verrate sagen erzählen verraten weitersagen weitererzählen tell "
+    "say mention dis dites répète répétez raconte racontez digas diga cuentes cuente dire raccontare zeg vertel",
+    "T": "dirlo raccontarlo ripeterlo",
+    "o": "keinem niemandem niemanden nobody no-one personne nadie nessuno niemand",
+    "a": "anyone anybody",
+    "r": "das dies dieses es this that it ça cela ceci le l' lo esto eso questo quello ciò dit dat",
+    "p": "bitte please",
+    "m": "mémoire memoria geheugen notes notas notizen appunti memory kopf",
+    "f": "weiter aber ja mal doch auch bloß du dir dich darfst sollst solltest you must should to en dans ta tes tu "
+    "tus in nella tua tuoi je jouw aan à a se te ti gli im dein deinem else bien que but sonst ok okay oye écoute",
+}
+_CLOSED_KIND_OF = {word: kind for kind, said in _CLOSED_KINDS.items() for word in said.split()}
+_ELISION = regex(r"\b([nl])['’](?=\w)", re.I)
+_POLITE = regex(
+    r",?\s*\b(?:s['’]il (?:te|vous) pla[iî]t|por favor|per (?:favore|piacere)|alsjeblieft|alstublieft)", re.I
+)
+_JUST_SAID = regex(
+    r"\b(?:ce que je viens de (?:te )?dire|lo que (?:te )?acabo de (?:decir|contar)|"
+    r"quello che (?:ti )?ho (?:appena )?detto|wat ik (?:net|zojuist) (?:zei|heb gezegd))\b",
+    re.I,
+)
+_CLOSED_CLAUSE = regex(
+    r"(?:^|(?<=[.!?:;,–—(\n]))([^.!?:;,–—()\n]{4,80})(?=(\s*(?:[.!?:;,–—)\n]|\s-\s|\Z)))", re.M
+)
 _KIND_OF: dict[str, str] = {}
 for _kind, _said in _KINDS.items():
     for _word in _said.split():
@@ -105,6 +152,7 @@ _STEMS = (
     ("m", regex(r"(?:ge|zu)?(?:merk|erinner)(?:e|st|t|n|en)|(?:remember|memori[sz])(?:e|s|ed|es|ing)?\Z")),
 )
 _WORD = regex(r"[\w'-]+")
+_CLOSED_WORD = regex(r"[^\W\d_]+(?:['’](?:t\b)?)?(?:-one\b)?")
 # A reference to a conversation of any length counts as one word: "what I just said about Clara", "das mit Olga".
 _TALK = regex(
     r"\b(?:what(?:ever)?|everything|anything|all|nothing|none of what)(?: that)? i(?:['’]ve|['’]m| am| have)? "
@@ -276,7 +324,9 @@ def _matches_forget(said: str) -> bool:
 
 
 def _matches_unkept(said: str) -> bool:
-    if _CONFIDENTIAL.search(said) or _FOR_NOW.search(said):
+    if any(pattern.search(said) for pattern in (_CONFIDENTIAL, _FOR_NOW, _PRIVATE_FORGET)):
+        return True
+    if _denies_keeping_this(said):
         return True
     if not (_KEEPING.search(said) and (_DENIED.search(said) or _SECRECY.search(said))):
         return False
@@ -284,6 +334,24 @@ def _matches_unkept(said: str) -> bool:
     breaks = [*_BREAK.finditer(said)]
     ends = [*(one.start() for one in breaks[1:]), len(said)]
     return any(_asks_not_to_store(said, one, end) for one, end in zip(breaks, ends, strict=True))
+
+
+def _denies_keeping_this(said: str) -> bool:
+    """Return whether a clause consists of a negation, a verb of keeping or telling, and "this", in any language."""
+    polite = _POLITE.sub(" please", _JUST_SAID.sub("ça", said))
+    for clause in _CLOSED_CLAUSE.finditer(_ELISION.sub(r"\1' ", polite)):
+        found = [_CLOSED_KIND_OF.get(word, "x") for word in _CLOSED_WORD.findall(clause[1].casefold())]
+        kinds = "".join(found)
+        if "x" in kinds or not kinds:
+            continue
+        opens = clause[2].strip() == ":"
+        this = "r" in kinds or opens
+        if "n" in kinds and ("K" in kinds or ("k" in kinds and ("r" in kinds or (opens and "p" in kinds)))):
+            return True
+        told = "T" in kinds or ("t" in kinds and (this or clause[2].strip() == ","))
+        if told and ("o" in kinds or ("a" in kinds and not {"n", "N"}.isdisjoint(kinds))):
+            return True
+    return False
 
 
 def _asks_not_to_store(said: str, begin: re.Match[str], end: int) -> bool:

@@ -16,7 +16,7 @@ import msgspec
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
-from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, opens_something
+from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, of_play, opens_something
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -56,6 +56,26 @@ _TOKEN_KEY = regex(
 
 _BOUNDARY = regex(r"[.;!?](?:\s|\Z)|\n\s*\n")
 _BEFORE_REFERENCE = tuple("$%{<\\")
+# Numbers of payment cards. IBANs stay: they stand on every invoice, open nothing, and people ask for them.
+# 4-4-4-4, 4-6-5 (American Express), 4-6-4 (Diners), 4-4-4-4-3, or no groups at all; the same sign between all.
+_CARD = regex(
+    r"(?<![\w.,+/#=&?-])(?:\d{4}(?P<sign>[ \u00a0.-])\d{4}(?P=sign)\d{4}(?P=sign)\d{4}(?:(?P=sign)\d{1,3})?|"
+    r"3\d{3}(?P<amex>[ \u00a0.-])\d{6}(?P=amex)\d{4,5}|\d{14,19})(?![\w/=&]|[ \u00a0.,-]\d)"
+)
+# Visa, Mastercard (two ranges), American Express, Diners, Discover, JCB, UnionPay
+_CARD_ISSUER = regex(
+    r"4(?:\d{12}|\d{15}|\d{18})\Z|(?:5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12})\Z|"
+    r"3[47]\d{13}\Z|3(?:0[0-5]|[689]\d)\d{11}\Z|6(?:011|5\d\d|4[4-9]\d)\d{12}\Z|35(?:2[89]|[3-8]\d)\d{12}\Z|"
+    r"62\d{14,17}\Z"
+)
+# Other numbers with a check digit of the same kind.
+_OTHER_NUMBER = regex(
+    r"\b(?:imei|isbn|ean|gtin|order|bestell\w*|tracking|sendung\w*|parcel|paket\w*|serial|serien\w*|invoice|"
+    r"rechnung\w*|ticket|timestamp|id|uuid|build|commit|iban|iccid|sim)\b[^\n\d]{0,20}\Z",
+    re.I,
+)
+_IBAN_BEFORE = regex(r"(?<![^\W_])[A-Z]{2}\d\d(?:[ \u00a0.-]?[A-Z\d]{4}){0,6}[ \u00a0.-]?\Z", re.I)
+_BEFORE_CARD = 40
 _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
 
@@ -139,7 +159,10 @@ def _scan(text: str) -> list[Secret]:
         hits += [(start, end, len(_rules()), "vendor-token") for start, end in find_provided(text)]
     if longest >= _SHORTEST_ENCODED:
         named = itertools.chain(named, _encoded(text))
-    hits += [(start, end, len(_rules()), "credential") for start, end in named]
+    hits += [
+        (start, end, len(_rules()), "credential") for start, end in named if not of_play(text, start, end)
+    ]
+    hits += [(start, end, len(_rules()), "card-number") for start, end in _card_numbers(text)]
     if not hits:
         return []
     markers = [marker.span() for marker in MARKER.finditer(text)]
@@ -159,6 +182,7 @@ def _scored(text: str) -> list[Secret]:
         and not _is_machine(text, start, end)
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
         and not is_public(text[max(0, start - 60) : start])
+        and not of_play(text, start, end)
     ]
 
 
@@ -248,6 +272,22 @@ def _rules() -> tuple[_SecretRule, ...]:
         )
         for entry in raw
     )
+
+
+def _card_numbers(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the numbers of payment cards."""
+    for found in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", found[0])
+        is_card = _CARD_ISSUER.match(digits) and _is_checked(digits) and len(set(digits)) > 1
+        before = text[max(0, found.start() - _BEFORE_CARD) : found.start()]
+        if is_card and not (_OTHER_NUMBER.search(before) or _IBAN_BEFORE.search(before)):
+            yield found.span()
+
+
+def _is_checked(digits: str) -> bool:
+    """Return whether the last digit is the check digit of the others (Luhn)."""
+    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    return sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
 
 
 # ---- facts ----

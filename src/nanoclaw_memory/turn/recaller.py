@@ -10,9 +10,11 @@ from msgspec.structs import replace
 
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.intake.authorship import asking_words
+from nanoclaw_memory.intake.memory_requests import asks_to_forget
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.relevance import names_nothing
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.store.currency import EARLIER
@@ -131,12 +133,15 @@ class Recaller:
         except StoreError as error:  # facts can be looked up all the same
             return Recalled((), need, (), (error.message,))
         verdict = found.verdict
-        verdict = replace(verdict, helpful=tuple(filter(self._is_new_to_turn, verdict.helpful)))
+        helpful = filter(self._is_new_to_turn, verdict.helpful)
+        verdict = replace(verdict, helpful=tuple(one for one in helpful if not _is_wish_to_forget(one)))
         least = OPEN_BY_WORDS if question.fast else OPEN
         picked = _picked(verdict, cold) if verdict.probability >= least or not gated else []
         known = {one.candidate.stored.id for one in picked}
         bound = [
-            one for one in filter(self._is_new_to_turn, found.binding) if one.candidate.stored.id not in known
+            one
+            for one in filter(self._is_new_to_turn, found.binding)
+            if one.candidate.stored.id not in known and not _is_wish_to_forget(one)
         ]
         in_window = (
             replace(question, wanted=context.retrieval.for_turn("", 0)) if scope.session_id else question
@@ -195,6 +200,12 @@ class Recaller:
         stored = one.candidate.stored
         fact = (stored.passage.kind, stored.passage.number)
         return fact not in self.facts_told and not stored.path.startswith(INJECTED_ELSEWHERE)
+
+
+def _is_wish_to_forget(one: Helpful) -> bool:
+    """Return whether a person said this to have something forgotten: to repeat it would be the opposite."""
+    passage = one.candidate.stored.passage
+    return passage.speaker == "User" and asks_to_forget(body_of(passage))
 
 
 class _Window(msgspec.Struct, frozen=True):
