@@ -416,6 +416,7 @@ class Candidates:
     def _matrix(self, identity: str, dimensions: int) -> Matrix | StoredVectors:
         from nanoclaw_memory.store.vectors import searched
 
+        self._index.has_read_vectors = True
         return searched(self._index.passages, identity, dimensions, self._index.vectors)
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 from msgspec.structs import replace
 
+from nanoclaw_memory.retrieval.attributes import Attributes
 from nanoclaw_memory.retrieval.other_attribute import is_of_another_attribute, is_typed
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reports_only import outdates_nothing
@@ -26,6 +27,7 @@ from nanoclaw_memory.retrieval.statement_pairs import (
     may_change,
     of_two_projects,
     old_value_stems,
+    only_gives_a_value,
     only_mentions,
     overtaken,
     share_a_word,
@@ -49,6 +51,7 @@ AT_ONCE = 12  # statements and answers compared on the way to a search
 COMMON = 40  # a word in more statements says nothing about their subject
 ALONE = 4  # a name in at most so many statements is their subject by itself
 SURE = 0.5  # minimal certainty that two statements are on one subject
+CERTAIN = 0.6  # the same if their vectors say so too
 NEAR = 0.1  # the same if they share fewer words: the newer must name what it changes
 MENTIONED = 0.2  # certainty if they share a name that neither is about: it may be what is asked about
 NAMED = 0.4  # certainty if they share only a name: they may be about anything connected with it
@@ -60,6 +63,10 @@ SHARE = 0.3  # minimal share of the shorter statement's words, by rarity
 NEAREST = 16  # statements that one is compared with
 LONGEST_CHAIN = 3  # superseding statements followed to the newest one
 SHORT_ANSWER = 200  # longer answers are not a single statement with their question
+UNLIKELY = 0.05  # probability of one attribute below which two statements only share a name
+DOUBTFUL = 0.5  # the same below which a later statement must fit no other earlier one much better
+MUCH = 4.0  # by so much larger odds
+ALIKE = 0.3  # the same from which they are certainly on one subject, and a plain change supersedes
 OBJECTION = "the person said that it is wrong"
 _COMPARED = "cursor:compared"  # named like the cursors that a full rebuild removes
 
@@ -70,9 +77,15 @@ _COMPARED = "cursor:compared"  # named like the cursors that a full rebuild remo
 class Currency:
     """Compare new passages of one index with earlier ones about the same subject."""
 
-    def __init__(self, passages: Passages, today: Callable[[], date] = date.today) -> None:
+    def __init__(
+        self,
+        passages: Passages,
+        today: Callable[[], date] = date.today,
+        attributes: Attributes | None = None,
+    ) -> None:
         self._passages = passages
         self.today = today
+        self.attributes = attributes or Attributes(lambda _: None)
         self._common: set[str] = set()  # words found in too many statements; few become rare again
         self.table = CurrencyTable(passages.database)
 
@@ -124,12 +137,13 @@ class Currency:
         answered = self._answered(older)
         statements = {*older, *answered.values()}
         known = self.table.of(statements, visible)
-        known += self._visible(self._corrected(older), visible)
+        known += self._visible([*self._corrected(older), *self._put_right(statements)], visible)
         total = self._passages.last_id()
         new = statements if total > self._compared() else {*answered.values()}
         pairs = {(row.older, row.newer) for row in known}
         found = self._visible(self._compare(new, total), visible) if new else []
         known += [row for row in found if (row.older, row.newer) not in pairs]
+        known = self.judged(known)
         of_answers = [
             replace(row, older=answer)
             for answer, message in answered.items()
@@ -137,6 +151,54 @@ class Currency:
             if row.older == message
         ]
         return [row for row in self._with_news(of_answers, known) if row.kind != BOTH]
+
+    def judged(self, rows: Sequence[Overtaken]) -> list[Overtaken]:
+        """Return the rows without those of statements that only share a name, as far as vectors can tell.
+
+        A later statement that fits another earlier one much better leaves the rest as they are. Where both are
+        certainly on one attribute, the row is sure; where not, nothing is superseded.
+        """
+        asked = [row for row in rows if row.kind != BOTH and row.why != OBJECTION and row.sure < 1.0]
+        stored = self.load({number for row in asked for number in (row.older, row.newer)})
+        alone = [row for row in asked if row.newer in stored and self.question_of(stored[row.newer]) is None]
+        likely = self.attributes.probabilities(
+            {(row.older, row.newer) for row in alone if row.older in stored}, stored
+        )
+
+        doubtful = [pair for pair, sure in likely.items() if UNLIKELY <= sure < DOUBTFUL]
+        better = self.best_older({newer for _, newer in doubtful})
+        likely |= {
+            pair: 0.0 for pair in doubtful if _is_much_likelier(better.get(pair[1], 0.0), likely[pair])
+        }
+
+        def judge(row: Overtaken) -> Overtaken:
+            probability = likely.get((row.older, row.newer))
+            if probability is None:
+                return row
+            if probability >= ALIKE:
+                return replace(row, sure=max(row.sure, CERTAIN))
+            return replace(row, kind=EARLIER, sure=min(row.sure, SURE))
+
+        return [judge(row) for row in rows if likely.get((row.older, row.newer), 1.0) >= UNLIKELY]
+
+    def best_older(self, statements: Iterable[int]) -> dict[int, float]:
+        """Return how probably each statement is about the attribute of the earlier one that it fits best."""
+        unchanged = self._passages.search.unchanged
+        return {one: unchanged(("best older", one, self.today()), self._fit, one) for one in statements}
+
+    def _fit(self, newer: int) -> float:
+        near = self.attributes.nearest([newer], None).get(newer, [])
+        stored = self.load({newer, *near})
+        pairs = [
+            (one, newer)
+            for one in near
+            if one in stored
+            and newer in stored
+            and is_statement(stored[one].passage)
+            and self.is_later(stored[newer], stored[one])
+            and not of_two_projects(stored[one], stored[newer])
+        ]
+        return max(self.attributes.probabilities(pairs, stored).values(), default=0.0)
 
     def _corrected(self, answers: Iterable[int]) -> list[Overtaken]:
         """Return rows for answers that the person's next message calls wrong."""
@@ -147,6 +209,23 @@ class Currency:
             for answer, message in following.items()
             if corrects(asked[message].passage.text, asked[answer].passage.text)
         ]
+
+    def _put_right(self, messages: Iterable[int]) -> list[Overtaken]:
+        """Return rows for messages that the person's next one puts right: "no, on the 15th", "sorry, 5 February"."""
+        following = self.table.following(messages, "User")
+        said = self.load({number for pair in following.items() for number in pair})
+        return [
+            Overtaken(before, message, EARLIER, OBJECTION, SURE)
+            for before, message in following.items()
+            if before in said and message in said and self._puts_right(said[before], said[message])
+        ]
+
+    @staticmethod
+    def _puts_right(before: StoredPassage, message: StoredPassage) -> bool:
+        """Return whether a message gives another value instead of one in the message before, and no subject."""
+        if before.passage.day != message.passage.day or not statement_of(before):
+            return False
+        return only_gives_a_value(body_of(message.passage), body_of(before.passage))
 
     def _with_news(self, of_answers: Sequence[Overtaken], known: Sequence[Overtaken]) -> list[Overtaken]:
         """Return all rows without those of answers that contain the newer statement themselves."""
@@ -185,7 +264,12 @@ class Currency:
         stored = self.load({number for row in rows for number in (row.older, row.newer)})
 
         def may_be(row: Overtaken) -> bool:
-            if row.kind != EARLIER or row.why == OBJECTION or not {row.older, row.newer} <= stored.keys():
+            if (
+                row.kind != EARLIER
+                or row.why == OBJECTION
+                or row.sure > SURE
+                or not {row.older, row.newer} <= stored.keys()
+            ):
                 return True
             older, newer = (body_of(stored[number].passage) for number in (row.older, row.newer))
             questions = () if typed and not is_typed(older, newer) else asked(row.older)
@@ -371,6 +455,11 @@ class Currency:
             else:
                 found[word] = set(ids)
         return found
+
+
+def _is_much_likelier(one: float, other: float) -> bool:
+    """Return whether a likely one of two probabilities is much larger, as a chance of so many to one."""
+    return one >= ALIKE and one * (1 - other) >= MUCH * other * (1 - one)
 
 
 def _of_one_subject(older: StoredPassage, newer: StoredPassage, sure: float) -> list[Overtaken]:

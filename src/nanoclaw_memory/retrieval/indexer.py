@@ -17,6 +17,7 @@ from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.retrieval.attributes import Attributes
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.currency import Currency
 from nanoclaw_memory.retrieval.prepare import prepared
@@ -24,7 +25,7 @@ from nanoclaw_memory.retrieval.scanner import Scan, scan
 from nanoclaw_memory.retrieval.sources import FEW_ROWS, ROWS_AT_ONCE, RowReader
 from nanoclaw_memory.retrieval.vectoring import Vectoring, answering
 from nanoclaw_memory.store.passages import FILES, FileRow, NewPassage, Passages
-from nanoclaw_memory.store.vectors import MOST_BYTES, VectorCache
+from nanoclaw_memory.store.vectors import MOST_BYTES, Matrix, StoredVectors, VectorCache, searched
 from nanoclaw_memory.text import fingerprint, plural
 from nanoclaw_memory.types import Indexed, Passage
 from nanoclaw_memory.workspace.files import read_text
@@ -66,11 +67,19 @@ class Index(msgspec.Struct, dict=True):
     today: Callable[[], date] = date.today
     freshness: Freshness = msgspec.field(default_factory=Freshness)
     vectors: VectorCache = msgspec.field(default_factory=lambda: VectorCache(MOST_BYTES))
+    has_read_vectors: bool = False  # in this process, for a question
 
     @cached_property
     def currency(self) -> Currency:
         """Return which statements are superseded by later ones."""
-        return Currency(self.passages, self.today)
+        return Currency(self.passages, self.today, Attributes(self._vectors_at_hand))
+
+    def _vectors_at_hand(self, identity: str) -> Matrix | StoredVectors | None:
+        """Return the vectors of an embedder if this process has read them anyway, else None."""
+        chain = self.embedder() if self.has_read_vectors else None
+        if chain is None or not chain.identity.key.startswith(identity):
+            return None
+        return searched(self.passages, chain.identity.key, chain.identity.dimensions, self.vectors)
 
     def scan(self) -> Scan:
         """Return what changed on disk since the last run; changes nothing."""

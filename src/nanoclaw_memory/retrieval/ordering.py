@@ -7,10 +7,17 @@ from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
-from nanoclaw_memory.retrieval.pairing import Asked, likely_rows
+from nanoclaw_memory.retrieval.pairing import Asked, likely_rows, linked_rows
+from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import covered
 from nanoclaw_memory.retrieval.reports_only import outdates_nothing
-from nanoclaw_memory.retrieval.statement_pairs import is_foreign, says_nothing_new, statement_of, states_of
+from nanoclaw_memory.retrieval.statement_pairs import (
+    is_foreign,
+    says_nothing_new,
+    statement_of,
+    states_of,
+    subject_words,
+)
 from nanoclaw_memory.store.currency import EARLIER, Overtaken
 from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import stems, words
@@ -115,7 +122,9 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
         if states and not (believed or repeated or outdates_nothing(by_id[newer], by_id[older])):
             rows.append(Overtaken(older, newer, EARLIER, "what the question asks about", SURE))
     # An allergy is not outdated by other news about the same person.
+    rows = currency.judged(rows)
     rows += likely_rows(currency, asked, [one for one in found if not one.parts.get(BINDS)], rows)
+    rows += linked_rows(currency, found, rows, visible)
     newest = currency.newest(currency.on_what_is_asked(rows, lambda _: (asked.text,)), visible)
     scores = {one.stored.id: one.score for one in asked.pool}
     for candidate in found:
@@ -127,10 +136,27 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
             continue
         numbers = _numbers(asked.text).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
-        if numbers.issubset(words(newer_one.passage.text)) and (row.sure >= NAMED or as_good):
+        telling = row.sure > SURE or numbers.issubset(words(newer_one.passage.text))
+        if telling and (row.sure >= NAMED or as_good):
             # A constraint is never left out: whoever cooks decides with both statements before them.
             candidate.mark, candidate.newer = EARLIER if binds else row.kind, newer_one
             candidate.gives_way = row.sure >= SURE or as_good
+    _mark_shared(found)
+
+
+def _mark_shared(found: Sequence[Candidate]) -> None:
+    """Mark what others said like the person's own statements beside it, if all of these are marked.
+
+    Otherwise it would stand as today's value, which only the person decides.
+    """
+    own = [one for one in found if not is_foreign(one.stored)]
+    for candidate in found:
+        if candidate.mark or not is_foreign(candidate.stored):
+            continue
+        subject = set(subject_words(body_of(candidate.stored.passage)))
+        beside = [one for one in own if not subject.isdisjoint(subject_words(body_of(one.stored.passage)))]
+        if beside and all(one.mark for one in beside):
+            candidate.mark, candidate.newer = EARLIER, beside[0].newer
 
 
 def _of_one_subject(one: StoredPassage, other: StoredPassage) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.retrieval.candidates import Candidate, Likeness
-from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
+from nanoclaw_memory.retrieval.currency import ALIKE, CERTAIN, NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.gate import probability
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reports_only import outdates_nothing
@@ -32,12 +32,14 @@ from nanoclaw_memory.retrieval.statement_pairs import (
 )
 from nanoclaw_memory.retrieval.value_changes import says_change
 from nanoclaw_memory.store.currency import EARLIER, Overtaken, is_statement
-from nanoclaw_memory.store.passage_search import StoredPassage
+from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import stems_in_any_language
 
 POOLED = 16  # best hits among which later statements are looked for
 LIKELY = 0.2  # minimal probability that a later statement overtakes an older one
 CHOSEN = 0.15  # the same for the passages of a turn
+LINKED = 0.15  # minimal probability of one attribute for a later statement that the question did not find
+MOST_LINKED = 6  # best hits whose neighbours are looked at
 FAR = 1e-3  # share of the best score below which all are alike
 
 
@@ -77,6 +79,45 @@ def likely_rows(
     return [
         Overtaken(older, newer, EARLIER, "it answers the same question", SURE)
         for older, (_, newer) in likeliest.items()
+    ]
+
+
+def linked_rows(
+    currency: Currency, shown: Sequence[Candidate], known: Sequence[Overtaken], visible: Selection | None
+) -> list[Overtaken]:
+    """Return for each shown statement without a sure row the later one near it that is likeliest on its attribute."""
+    decided = {row.older for row in known if row.sure >= NAMED}
+    asked = {
+        one.stored.id: one.stored
+        for one in shown[:MOST_LINKED]
+        if one.stored.id not in decided and is_statement(one.stored.passage)
+    }
+    near = currency.attributes.nearest(list(asked), visible)
+    stored = currency.load({number for found in near.values() for number in found}) | asked
+    pairs = [
+        (older, newer)
+        for older, found in near.items()
+        for newer in found
+        if newer in stored
+        and is_statement(stored[newer].passage)
+        and currency.is_later(stored[newer], stored[older])
+        and _may_stand_for(stored[newer], stored[older])
+    ]
+    likely = currency.attributes.probabilities(pairs, stored)
+    best: dict[int, tuple[float, int]] = {}
+    fits = currency.best_older({newer for (_, newer), sure in likely.items() if sure >= LINKED})
+    for (older, newer), probability_of_one in likely.items():
+        if probability_of_one >= max(LINKED, fits.get(newer, 0.0) - 1e-6):
+            best[older] = max(best.get(older, (0.0, 0)), (probability_of_one, newer))
+    return [
+        Overtaken(
+            older,
+            newer,
+            EARLIER,
+            "it says something else of the same",
+            CERTAIN if likely_one >= ALIKE else SURE,
+        )
+        for older, (likely_one, newer) in best.items()
     ]
 
 

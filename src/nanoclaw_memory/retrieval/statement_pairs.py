@@ -21,7 +21,13 @@ from nanoclaw_memory.retrieval.value_changes import (
     says_change,
     values_in,
 )
-from nanoclaw_memory.retrieval.value_kinds import has_the_same_measures, may_have_another_value
+from nanoclaw_memory.retrieval.value_kinds import (
+    BARE,
+    WHEN,
+    has_the_same_measures,
+    may_have_another_value,
+    value_kinds,
+)
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
@@ -34,6 +40,11 @@ _UNTELLING = FUNCTION_WORDS | NOW
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
 _DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
 LEADING = 2  # telling words at the start of a statement that name its subject
+FEW_WORDS = 8  # content words of a message that only gives another value
+_OPENING_CLAUSE = regex(
+    r"[^\W\d_]+(?: [^\W\d_]+)?[,.!:;–-]\s"
+)  # "Sorry, …", "Quatsch, …": one or two words before it
+_BE = frozenset("is are was were has have ist sind war hat haben est es son".split())
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
 # Plain words of change, followed by the old value: "moved from Oslo to Bergen".
@@ -131,6 +142,25 @@ def corrects(message: str, answer: str) -> bool:
     """Return whether a message calls the answer before it wrong: plainly, or with "no" to what asks nothing."""
     says_so, denies = _objection(message)
     return says_so or (denies and not answer.rstrip().endswith("?"))
+
+
+def only_gives_a_value(message: str, before: str) -> bool:
+    """Return whether a short message has another value of a kind in the one before, calls it wrong or denies it,
+    and names no subject of its own: "no, on the 15th", "sorry, wrong: 5 February".
+    """
+    stated = [word for word in words(message) if word not in FUNCTION_WORDS]
+    if len(stated) > FEW_WORDS or message.rstrip().endswith("?"):
+        return False
+    kinds, told = value_kinds(before), value_kinds(message)
+    known, later = ({value for own in one.values() for value in own} for one in (kinds, told))
+    # "31." after another word is a plain number.
+    alike = any(kind in (WHEN, BARE) or kind in kinds or kind.endswith("…") for kind in told)
+    if not kinds or not alike or not later - known:
+        return False
+    # A subject of its own is more than an opening word: "the parents' evening is on the 12th".
+    first = _OPENING_CLAUSE.match(message)
+    says_so, _ = _objection(message)
+    return says_so or bool(first and (_DENIAL.match(message) or not set(words(message)) & _BE))
 
 
 def calls_wrong(message: str) -> bool:

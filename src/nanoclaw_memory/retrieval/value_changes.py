@@ -97,7 +97,20 @@ def supersedes(newer: str, older: str, other_value: Callable[[], bool]) -> bool:
 def replaces(newer: str, older: str) -> bool:
     """Return whether a newer statement certainly changes something of the speaker's own, by its very name."""
     own = {named.stems for named in subjects_in(older) if named.mine}
-    return any(named.stems in own for named in changes_in(newer).things)
+    changed = [named.stems for named in changes_in(newer).things if named.stems in own]
+    # "Lena has piano on Mondays now" changes a lesson, not what else is known of "our Lena".
+    led = {named.stems for named in subjects_in(newer) if not named.mine}
+    if any(one not in led for one in changed):
+        return True
+    gone = any(named.stems <= values_in(older) for named in changes_in(newer).ended)
+    return bool(changed) and (gone or _has_verb_of_change(newer))
+
+
+def _has_verb_of_change(text: str) -> bool:
+    """Return whether a statement has a verb of change, or "new"; with "now" alone it may be any verb."""
+    folded = [word.casefold() for word in _TOKEN.findall(text)]
+    goes = any(_goes_to(folded, place) for place in range(len(folded)))
+    return goes or not (CHANGE_WORDS | _NEW).isdisjoint(folded)
 
 
 def still_names(newer: str, value: str) -> bool:

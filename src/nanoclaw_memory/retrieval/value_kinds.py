@@ -126,7 +126,9 @@ def may_end_fact(entity: str, key: str, value: str, newer: str, sure: bool) -> b
     """Return whether a later statement may end a fact or relation: somebody else has the duty, or another value."""
     if is_duty(key) and _gives_to_another(entity, value, newer):
         return True
-    return not still_names(newer, value) and may_change_fact(key, value, newer, sure)
+    if still_names(newer, value) and not (says_change(newer) and _names_key(key, newer)):
+        return False
+    return may_change_fact(key, value, newer, sure)
 
 
 def _gives_to_another(holder: str, thing: str, text: str) -> bool:

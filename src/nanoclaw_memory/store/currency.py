@@ -80,16 +80,16 @@ class CurrencyTable(Table[Overtaken]):
         )
         return int(rows[0][0]) if rows else 0
 
-    def following(self, answers: Iterable[int]) -> dict[int, int]:
-        """Return, for answers, the first passage of the next message of the conversation."""
+    def following(self, answers: Iterable[int], speaker: str = "Agent") -> dict[int, int]:
+        """Return, for passages of a speaker, the first one of the next message of the conversation."""
         if not (asked := list(answers)):
             return {}
         rows = self.db.query(
             "SELECT a.id, (SELECT m.id FROM passages m WHERE m.document_id = a.document_id AND m.number > a.number"
             " AND m.kind = 'turn' AND m.speaker = 'User' ORDER BY m.number, m.id LIMIT 1) FROM passages a"
-            " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = 'Agent'"
+            " WHERE a.id IN (SELECT value FROM json_each(:answers)) AND a.kind = 'turn' AND a.speaker = :speaker"
             " AND a.number > 0",
-            {"answers": json.dumps(asked)},
+            {"answers": json.dumps(asked), "speaker": speaker},
         )
         return {int(answer): int(message) for answer, message in rows if message is not None}
 
