@@ -831,7 +831,17 @@ READS_OR_NAMES_ONLY = {
         "session_start",
         "embed_exchanges",
     ),
-    *("transcripts", "archives", "doctor", "status", "models", "models_install", "heartbeat", "flush_needed"),
+    *(
+        "boot_problems",
+        "transcripts",
+        "archives",
+        "doctor",
+        "status",
+        "models",
+        "models_install",
+        "heartbeat",
+        "flush_needed",
+    ),
     *("upkeep_status", "install_cron", "forget", "forget_allow"),
 }
 OTHERWISE = {  # under the name of a way above

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
-from nanoclaw_memory.retrieval.currency import NAMED, SURE, Currency
+from nanoclaw_memory.retrieval.currency import DOUBTFUL, NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.pairing import Asked, likely_rows, linked_rows
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import covered
@@ -132,7 +132,7 @@ def _mark(currency: Currency, found: Sequence[Candidate], asked: Asked, visible:
             continue
         row, newer_one = newest[candidate.stored.id]
         binds = bool(candidate.parts.get(BINDS))
-        if binds and (row.sure < SURE or not _of_one_subject(candidate.stored, newer_one)):
+        if binds and not _outdates_constraint(currency, candidate.stored, newer_one, row.sure):
             continue
         numbers = _numbers(asked.text).intersection(words(candidate.stored.passage.text))
         as_good = scores.get(newer_one.id, 0.0) >= AS_GOOD * candidate.score
@@ -159,9 +159,13 @@ def _mark_shared(found: Sequence[Candidate]) -> None:
             candidate.mark, candidate.newer = EARLIER, beside[0].newer
 
 
-def _of_one_subject(one: StoredPassage, other: StoredPassage) -> bool:
-    """Return whether two statements share more than the person that both name."""
-    return len(set(stems(one.passage.text)).intersection(stems(other.passage.text))) > 1
+def _outdates_constraint(currency: Currency, older: StoredPassage, newer: StoredPassage, sure: float) -> bool:
+    """Return whether a later statement is about a constraint itself, not only about the person that both name."""
+    likely = currency.attributes.probabilities([(older.id, newer.id)], {older.id: older, newer.id: newer})
+    if likely:
+        return min(likely.values()) >= DOUBTFUL
+    shared = set(stems(older.passage.text)).intersection(stems(newer.passage.text))
+    return sure >= SURE and len(shared) > 1
 
 
 def _numbers(text: str) -> set[str]:
