@@ -142,12 +142,12 @@ class Retrieval(msgspec.Struct, dict=True):
         return self.searcher.candidates.cosines(message, source, deadline)
 
     def overtaken(
-        self, source: str, numbers: Sequence[int], fresh: bool = False
+        self, source: str, numbers: Sequence[int], fresh: bool = False, least_sure: float = SURE
     ) -> dict[int, tuple[str, Newer]]:
         """Return which rows of a source a later statement supersedes, pasted ones excepted: the mark, and that
         statement.
         """
-        return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, SURE)
+        return self._overtaken(lambda: self.index.passages.ids(source, numbers), fresh, least_sure)
 
     def overtaken_facts(
         self, numbers: Sequence[int], read: Iterable[tuple[str, str, str, str]]

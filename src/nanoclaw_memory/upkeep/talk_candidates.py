@@ -18,8 +18,10 @@ from nanoclaw_memory.graph.keys import is_several
 from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.currency import NAMED
 from nanoclaw_memory.retrieval.ongoing import DECIDES
 from nanoclaw_memory.retrieval.stated_parts import stated_in
+from nanoclaw_memory.retrieval.value_changes import says_change
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import OWN, Exchange
@@ -49,7 +51,13 @@ def talk_lines(group: Group) -> Iterator[DatedLine]:
         day = date.fromisoformat(local_day(exchange.timestamp, group.clock.now().tzinfo))
         if exchange.origin in OWN and day <= group.today - SETTLED:
             told += _lines(exchange, day, group.settings.user.entity)
-    overtaken = group.retrieval.overtaken("exchanges", [line.exchange for line in told]) if told else {}
+    asked = [line.exchange for line in told]
+    overtaken = group.retrieval.overtaken("exchanges", asked, least_sure=NAMED) if told else {}
+    # Where only a name is shared, a later report of a change is reason enough to propose nothing.
+    sure = group.retrieval.overtaken("exchanges", list(overtaken)) if overtaken else {}
+    overtaken = {
+        number: newer for number, newer in overtaken.items() if number in sure or says_change(newer[1].text)
+    }
     lessons = {line.exchange for line in told if group.lessons.learnt_from(line.exchange)}
     yield from (one for one in told if one.exchange not in overtaken and one.exchange not in lessons)
 

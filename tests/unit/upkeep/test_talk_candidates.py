@@ -68,6 +68,24 @@ def test_what_a_later_message_overtakes_is_not_proposed(open_memory: Open, memor
     assert promoted(memory) == []
 
 
+@pytest.mark.parametrize(
+    ("later", "proposed"),
+    [
+        ("Actually Ewa moved, she's in Sopot now, 5 Harbour Street.", 0),
+        ("Ewa made the soup with the mushrooms of her garden.", 1),
+    ],
+)
+def test_a_later_report_of_a_change_that_shares_only_a_name_is_reason_to_propose_nothing(
+    open_memory: Open, memory: Memory, clock: FixedClock, later: str, proposed: int
+):
+    says(open_memory, "My sister Ewa lives in Gdynia, 12 Mill Lane.")
+    clock.moment += timedelta(days=2)
+    says(open_memory, later, "s2")
+    clock.moment += timedelta(days=8)
+    found = [one for one in promoted(memory) if "Gdynia" in str(one.payload["text"])]
+    assert len(found) == proposed
+
+
 def test_what_was_forgotten_is_taken_back(open_memory: Open, memory: Memory, clock: FixedClock):
     says(open_memory, "My sister Ewa lives in Gdynia.")
     clock.moment += timedelta(days=8)
