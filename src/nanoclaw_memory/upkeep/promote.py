@@ -25,7 +25,7 @@ from nanoclaw_memory.upkeep.demote import demote
 from nanoclaw_memory.upkeep.log_candidates import SAID, PromotionCandidate, log_candidates
 from nanoclaw_memory.upkeep.outdated_items import outdated_item
 from nanoclaw_memory.upkeep.rewording import reworded
-from nanoclaw_memory.upkeep.talk_candidates import talk_lines
+from nanoclaw_memory.upkeep.talk_candidates import outdated_exchanges, talk_lines
 
 if TYPE_CHECKING:
     from nanoclaw_memory.memory.group import Group
@@ -291,4 +291,4 @@ def _still_said(group: Group, number: int, notes: list[str]) -> bool:
     """Return whether an exchange still contains one of these lines, and nothing later supersedes it."""
     found = group.exchanges.get([number]).get(number)
     text = one_line(found.user_message) if found else ""
-    return any(note in text for note in notes) and not group.retrieval.overtaken("exchanges", [number])
+    return any(note in text for note in notes) and not outdated_exchanges(group, [number])

@@ -5,7 +5,7 @@ week.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -51,15 +51,18 @@ def talk_lines(group: Group) -> Iterator[DatedLine]:
         day = date.fromisoformat(local_day(exchange.timestamp, group.clock.now().tzinfo))
         if exchange.origin in OWN and day <= group.today - SETTLED:
             told += _lines(exchange, day, group.settings.user.entity)
-    asked = [line.exchange for line in told]
-    overtaken = group.retrieval.overtaken("exchanges", asked, least_sure=NAMED) if told else {}
-    # Where only a name is shared, a later report of a change is reason enough to propose nothing.
-    sure = group.retrieval.overtaken("exchanges", list(overtaken)) if overtaken else {}
-    overtaken = {
-        number: newer for number, newer in overtaken.items() if number in sure or says_change(newer[1].text)
-    }
+    overtaken = outdated_exchanges(group, [line.exchange for line in told])
     lessons = {line.exchange for line in told if group.lessons.learnt_from(line.exchange)}
     yield from (one for one in told if one.exchange not in overtaken and one.exchange not in lessons)
+
+
+def outdated_exchanges(group: Group, numbers: Sequence[int]) -> set[int]:
+    """Return the exchanges that a later statement marks; where only a name is shared, one that reports a change."""
+    if not numbers:
+        return set()
+    sure = group.retrieval.overtaken("exchanges", numbers)
+    doubtful = group.retrieval.overtaken("exchanges", numbers, least_sure=NAMED)
+    return {number for number, (_, newer) in doubtful.items() if number in sure or says_change(newer.text)}
 
 
 def _lines(exchange: Exchange, day: date, user: str) -> Iterator[DatedLine]:

@@ -86,6 +86,17 @@ def test_a_later_report_of_a_change_that_shares_only_a_name_is_reason_to_propose
     assert len(found) == proposed
 
 
+def test_a_proposal_is_taken_back_when_a_change_to_the_same_name_is_reported(
+    open_memory: Open, memory: Memory, clock: FixedClock
+):
+    says(open_memory, "My sister Ewa lives in Gdynia, 12 Mill Lane.")
+    clock.moment += timedelta(days=8)
+    assert len(promoted(memory)) == 1
+    says(open_memory, "Actually Ewa moved, she's in Sopot now, 5 Harbour Street.", "s2")
+    clock.moment += timedelta(days=1)
+    assert promoted(memory) == []
+
+
 def test_what_was_forgotten_is_taken_back(open_memory: Open, memory: Memory, clock: FixedClock):
     says(open_memory, "My sister Ewa lives in Gdynia.")
     clock.moment += timedelta(days=8)
