@@ -41,6 +41,14 @@ def test_a_wrong_value_is_shown_and_set_right(ncm, settings):
     assert ncm("status").code == 0
 
 
+@pytest.mark.parametrize("wrong", ["true", "null", "[]"])
+def test_a_section_that_is_no_object_is_set_right(ncm, settings, wrong):
+    settings.write_text(f'{{"memory": {wrong}, "user": {{"entity": "Ida"}}}}')
+    assert "memory must be an object" in ncm("status").err
+    assert ncm("config", "set", "memory.chunkSize", "300").code == 0
+    assert json.loads(settings.read_text()) == {"memory": {"chunkSize": 300}, "user": {"entity": "Ida"}}
+
+
 def test_a_file_that_is_no_json_is_shown_with_its_line_and_never_overwritten(ncm, settings):
     broken = '{\n  "memory": {"chunkSize": 200,}\n}'
     settings.write_text(broken)

@@ -254,7 +254,7 @@ def project_file(directory: Path, home: Path) -> Path | None:
 
 
 def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
-    """Return the file's tree with one setting changed; validated as a whole."""
+    """Return the file's tree with one setting changed; only its own value is validated, beside it may be mistakes."""
     known = {leaf.path: leaf for leaf in leaves()}
     tree: dict[str, Any] = json.loads(json.dumps(raw))
     value = _from_text(_known(path, known), text, path)
@@ -278,7 +278,7 @@ def read_file(path: Path) -> dict[str, Any]:
         ) from None
     try:
         tree = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = _line_of(text, error).strip()[:MOST_SHOWN]
         line = f" ({shown})" if shown else ""
         raise SettingsError(
@@ -292,7 +292,7 @@ def read_file(path: Path) -> dict[str, Any]:
     return tree
 
 
-def _line_of(text: str, error: ValueError) -> str:
+def _line_of(text: str, error: Exception) -> str:
     lines = text.split("\n")
     number = getattr(error, "lineno", 0)
     return lines[number - 1] if 0 < number <= len(lines) else ""
@@ -325,6 +325,8 @@ def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the tree with plugins' keys in our spelling, and third-party plugins under `thirdParty`."""
     plugins = raw.get("plugins")
     if not isinstance(plugins, dict) or not isinstance(plugins.get("entries"), dict):
+        return raw
+    if not isinstance(plugins.get("thirdParty", {}), dict):
         return raw
     builtin = {entry.encode_name for entry in msgspec.structs.fields(PluginEntries)}
     own: dict[str, Any] = {}
@@ -372,5 +374,7 @@ def _from_text(leaf: Leaf, text: str, where: str) -> Any:
 def _put(tree: dict[str, Any], path: str, value: Any) -> None:
     *parents, last = path.split(".")
     for part in parents:
-        tree = tree.setdefault(part, {})
+        if not isinstance(tree.get(part), dict):
+            tree[part] = {}  # anything else there is a mistake
+        tree = tree[part]
     tree[last] = value
