@@ -111,6 +111,7 @@ def test_a_variable_with_a_default_is_expanded_and_one_without_is_reported(home)
             "number",
         ),
         ({"plugins": {"entries": {}, "thirdParty": 5}}, "plugins.thirdParty: expected `object`", "object"),
+        ({"server": {"idleMinutes": 100_001}}, "server.idleMinutes", "at most 100000"),
         ([1], "must hold a JSON object", "timezone"),
     ],
 )
