@@ -20,7 +20,8 @@ from serving import SHIM, context, prompt, serving, through_shim
 from test_init import at_terminal
 
 import nanoclaw_memory
-from nanoclaw_memory.interfaces.http.claim import ServerAddress, address_of, end_self_started
+from nanoclaw_memory.interfaces.http import claim
+from nanoclaw_memory.interfaces.http.claim import AlreadyRunning, ServerAddress, address_of, end_self_started
 
 START = json.dumps({"session_id": "s1", "source": "startup"})
 
@@ -306,7 +307,9 @@ def test_a_running_server_takes_over_changed_idle_minutes(connected, ncm):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say who listens")
-def test_a_process_that_only_has_the_recorded_number_is_not_ended(home, ncm):
+def test_a_process_that_only_has_the_recorded_number_is_not_ended_and_a_server_that_stays_is_named(
+    home, ncm, monkeypatch
+):
     """A home may be shared with a container or over the network, where processes are counted anew."""
     ncm("init")
     with (home / "serve.lock").open("w") as lock:
@@ -318,6 +321,9 @@ def test_a_process_that_only_has_the_recorded_number_is_not_ended(home, ncm):
             lock.write(msgspec.json.encode(address).decode())
             lock.flush()
             assert not end_self_started(home)
+            monkeypatch.setattr(claim, "GIVE_WAY_SECONDS", 0.0)
+            with pytest.raises(AlreadyRunning, match=f"process {bystander.pid}"), claim.claimed(home, False):
+                pass
             assert bystander.poll() is None
             bystander.kill()
 
