@@ -140,7 +140,7 @@ def test_a_client_that_is_connected_keeps_an_idle_server_running(home, ncm):
     import socket
 
     ncm("init")
-    with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.02") as server:
+    with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.04") as server:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(server.place["socket"])
             client.sendall(b"mcp\0core\0main\0s1\0\0\n")
