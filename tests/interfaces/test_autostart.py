@@ -22,6 +22,7 @@ from test_init import at_terminal
 import nanoclaw_memory
 from nanoclaw_memory.interfaces.http import claim
 from nanoclaw_memory.interfaces.http.claim import AlreadyRunning, ServerAddress, address_of, end_self_started
+from nanoclaw_memory.interfaces.install import launcher
 
 START = json.dumps({"session_id": "s1", "source": "startup"})
 
@@ -127,6 +128,12 @@ def test_the_server_is_of_the_home_and_of_no_session(connected, tmp_path):
         assert os.readlink(f"/proc/{server.pid}/fd/2") == os.devnull
 
 
+def test_a_session_of_a_group_that_its_environment_names_starts_the_homes_server(connected, ncm):
+    assert ncm("init", "--group", "family").code == 0
+    session_starts(connected, NANOCLAW_GROUP="family", NANOCLAW_SESSION="s7")
+    assert served(connected).self_started
+
+
 def test_a_server_ends_after_idle_minutes_and_leaves_nothing(home, ncm):
     ncm("init")
     with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.02") as server:
@@ -188,6 +195,15 @@ def test_after_an_upgrade_the_next_sessions_start_replaces_the_server(connected,
     told = ncm("doctor").out
     assert "version 99.0.0" in told
     assert "a client's next session replaces it" in told
+
+
+def test_after_an_install_from_another_place_the_next_sessions_start_replaces_the_server(connected):
+    session_starts(connected)
+    old = served(connected)
+    with launcher.path_in(connected).open("a") as script:
+        script.write("# of another program\n")
+    assert "# Soul" in session_starts(connected)
+    eventually(lambda: (found := address_of(connected)) and found.pid != old.pid)
 
 
 def test_install_writes_the_choice_into_the_settings_and_no_server_refrains(home, ncm):
