@@ -157,7 +157,9 @@ class OnnxModel(LocalModel):
 
     def _open(self, weights: bytes) -> Any:
         try:
-            session = runtime().InferenceSession(weights, session_options(), providers=["CPUExecutionProvider"])
+            session = runtime().InferenceSession(
+                weights, session_options(), providers=["CPUExecutionProvider"]
+            )
         except _onnx_errors() as error:
             raise self._useless(error) from None
         session._model_bytes = None  # a second copy of the weights, kept only to change providers later
