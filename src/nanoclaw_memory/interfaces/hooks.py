@@ -327,7 +327,7 @@ def _damaged(memory: Memory, event: Event) -> str:
         return ""
     with suppress(NanoClawError, OSError):  # a session starts without it
         if found := memory.boot_problems():
-            return f"memory reads not every page as it is: {inert_line('; '.join(found), MAX_RULE)}. See: ncm doctor"
+            return f"memory cannot read every page as it is: {inert_line('; '.join(found), MAX_RULE)}. See: ncm doctor"
     return ""
 
 
