@@ -62,6 +62,27 @@ def test_a_file_that_is_no_json_is_shown_with_its_line_and_never_overwritten(ncm
     assert settings.read_text() == broken
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"store": {"url": "postgresql://ida:hunter2@db/x",},',
+        '"embeddings": {"apiKey": "hunter2"},,',
+        '"AbCdEfGh0123456789hunter2",,',
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--shared",)])
+def test_a_line_that_may_contain_a_credential_is_not_shown(ncm, settings, options, line):
+    settings.write_text(f"{{\n  {line}\n}}")
+    start = json.dumps({"session_id": "s1", "source": "startup"})
+    for told in (
+        ncm(*options, "hook", "session-start", stdin=start).out,
+        ncm(*options, "status").err,
+        ncm("doctor").out,
+    ):
+        assert "line 2" in told
+        assert "hunter2" not in told
+
+
 def test_a_byte_order_mark_is_no_mistake(ncm, settings):
     settings.write_bytes(b'\xef\xbb\xbf{"memory": {"chunkSize": 200}}')
     assert ncm("config", "get", "memory.chunkSize").out == "200\n"

@@ -20,6 +20,8 @@ from nanoclaw_memory.settings.sections import PluginEntries, Settings
 FILE_NAME = "nanoclaw.json"
 MOST_SHOWN = 80  # characters of a line that is no JSON
 SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL contains a password
+# On a line that is shown to whoever meets the mistake, a shared chat and its agents included.
+_MAYBE_SECRET = regex(r"api.?key|url|://|[\w+/=-]{20}", re.I)
 _CAPITAL, _SEPARATOR = regex(r"(?<=[a-z0-9])([A-Z])"), regex(r"[.\-]")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
@@ -293,9 +295,11 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def _line_of(text: str, error: Exception) -> str:
+    """Return the line with the mistake; empty if it is not known or may contain a credential."""
     lines = text.split("\n")
     number = getattr(error, "lineno", 0)
-    return lines[number - 1] if 0 < number <= len(lines) else ""
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    return "" if _MAYBE_SECRET.search(line) else line
 
 
 def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsError:
