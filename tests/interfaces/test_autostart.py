@@ -20,7 +20,9 @@ from serving import SHIM, context, prompt, serving, through_shim
 from test_init import at_terminal
 
 import nanoclaw_memory
-from nanoclaw_memory.interfaces.http.claim import ServerAddress, address_of, end_self_started
+from nanoclaw_memory.interfaces.http import claim
+from nanoclaw_memory.interfaces.http.claim import AlreadyRunning, ServerAddress, address_of, end_self_started
+from nanoclaw_memory.interfaces.install import launcher
 
 START = json.dumps({"session_id": "s1", "source": "startup"})
 
@@ -126,6 +128,12 @@ def test_the_server_is_of_the_home_and_of_no_session(connected, tmp_path):
         assert os.readlink(f"/proc/{server.pid}/fd/2") == os.devnull
 
 
+def test_a_session_of_a_group_that_its_environment_names_starts_the_homes_server(connected, ncm):
+    assert ncm("init", "--group", "family").code == 0
+    session_starts(connected, NANOCLAW_GROUP="family", NANOCLAW_SESSION="s7")
+    assert served(connected).self_started
+
+
 def test_a_server_ends_after_idle_minutes_and_leaves_nothing(home, ncm):
     ncm("init")
     with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.02") as server:
@@ -139,7 +147,7 @@ def test_a_client_that_is_connected_keeps_an_idle_server_running(home, ncm):
     import socket
 
     ncm("init")
-    with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.02") as server:
+    with serving(home, "--no-http", "--no-upkeep", "--idle-minutes", "0.04") as server:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(server.place["socket"])
             client.sendall(b"mcp\0core\0main\0s1\0\0\n")
@@ -187,6 +195,15 @@ def test_after_an_upgrade_the_next_sessions_start_replaces_the_server(connected,
     told = ncm("doctor").out
     assert "version 99.0.0" in told
     assert "a client's next session replaces it" in told
+
+
+def test_after_an_install_from_another_place_the_next_sessions_start_replaces_the_server(connected):
+    session_starts(connected)
+    old = served(connected)
+    with launcher.path_in(connected).open("a") as script:
+        script.write("# of another program\n")
+    assert "# Soul" in session_starts(connected)
+    eventually(lambda: (found := address_of(connected)) and found.pid != old.pid)
 
 
 def test_install_writes_the_choice_into_the_settings_and_no_server_refrains(home, ncm):
@@ -306,7 +323,9 @@ def test_a_running_server_takes_over_changed_idle_minutes(connected, ncm):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say who listens")
-def test_a_process_that_only_has_the_recorded_number_is_not_ended(home, ncm):
+def test_a_process_that_only_has_the_recorded_number_is_not_ended_and_a_server_that_stays_is_named(
+    home, ncm, monkeypatch
+):
     """A home may be shared with a container or over the network, where processes are counted anew."""
     ncm("init")
     with (home / "serve.lock").open("w") as lock:
@@ -318,6 +337,9 @@ def test_a_process_that_only_has_the_recorded_number_is_not_ended(home, ncm):
             lock.write(msgspec.json.encode(address).decode())
             lock.flush()
             assert not end_self_started(home)
+            monkeypatch.setattr(claim, "GIVE_WAY_SECONDS", 0.0)
+            with pytest.raises(AlreadyRunning, match=f"process {bystander.pid}"), claim.claimed(home, False):
+                pass
             assert bystander.poll() is None
             bystander.kill()
 

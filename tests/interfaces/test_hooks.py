@@ -359,6 +359,24 @@ def test_a_long_transcript_asks_once_to_write_down_what_should_last(hook, tmp_pa
     assert "NO_REPLY" not in context(hook("user-prompt-submit", short))
 
 
+@pytest.mark.parametrize("odd", [{"transcript_path": "/x\0"}, {"transcript_path": "/\ud800"}])
+def test_a_name_that_no_file_can_have_costs_no_block(ncm, odd):
+    ncm("init")
+    ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
+    asked = {"session_id": "s1", "prompt": "What port does Keystone use?", **odd}
+    assert "Keystone.port = 3000" in ncm("hook", "user-prompt-submit", stdin=json.dumps(asked)).out
+
+
+def test_half_a_character_in_a_sessions_name_costs_no_context(ncm):
+    ncm("init")
+    started = {"session_id": "s\ud800", "source": "startup"}
+    assert "# Soul" in ncm("hook", "session-start", stdin=json.dumps(started)).out
+
+
+def test_a_payload_that_is_nested_too_deeply_is_no_event():
+    assert hooks.parse("stop", b"[" * 200_000) is None
+
+
 @pytest.mark.parametrize(
     "stdin",
     [

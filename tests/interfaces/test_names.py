@@ -151,6 +151,7 @@ def test_forget_alone_asks_what_is_meant(ncm):
 
 def test_off_everywhere_silences_every_session_and_on_brings_it_back(ncm, tmp_path):
     ncm("init")
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
     ncm("graph", "add", "Keystone", "port", "3000", "--category", "project")
 
     def asked(folder: str, session: str = "one") -> str:
@@ -163,6 +164,7 @@ def test_off_everywhere_silences_every_session_and_on_brings_it_back(ncm, tmp_pa
     assert "off everywhere" in ncm("off", "--everywhere").out
     assert asked("/srv/one") == asked("") == ""
     assert "everywhere" in ncm("status").out
+    assert "ncm on --everywhere" in ncm("on", str(tmp_path / "repository")).err
     assert "on everywhere" in ncm("on", "--everywhere").out
     assert "3000" in asked("/srv/two", "two")
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -79,6 +80,18 @@ def test_long_work_reports_every_step(ncm, home, tmp_path, steps, stage):
     assert own[0][0] == 0
     assert own[-1][0] == own[-1][1] > 1
     assert all(later[0] - earlier[0] == 1 for earlier, later in pairwise(own))
+
+
+def test_the_merge_of_another_machines_export_reports_every_step_up_to_the_last(ncm, home, tmp_path, steps):
+    ncm("init")
+    for number in range(3):
+        ncm("graph", "add", f"Boat {number}", "harbour", f"Pier {number}")
+    ncm("export", str(tmp_path / "sync"))
+    other = ("--home", str(tmp_path / "other"))
+    ncm(*other, "init")
+    shutil.copy(home / "sync.key", tmp_path / "other")
+    assert "came in: 3 facts" in ncm(*other, "import", str(tmp_path / "sync")).out
+    assert [(done, total) for name, done, total in steps if name == "facts"] == [(n, 3) for n in range(4)]
 
 
 def state(ncm) -> tuple[object, ...]:

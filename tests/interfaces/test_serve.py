@@ -312,7 +312,7 @@ def test_a_bug_in_one_round_of_background_work_does_not_end_the_next(monkeypatch
 
     class BrokenPool:
         def warm(self):
-            pass
+            raise OverflowError("a bug")
 
         def open(self, scope):
             rounds.put(scope)

@@ -39,6 +39,13 @@ def test_a_page_with_a_wrong_byte_is_read_and_the_person_is_told(home, started):
     assert page.read_bytes() == PAGE
 
 
+def test_a_page_that_cannot_be_read_at_all_is_told_too(home, started):
+    (home / "workspace" / "USER.md").write_bytes(b"# User\n\x00")
+    told = started()
+    assert "USER.md is a binary file" in told["systemMessage"]
+    assert "[not loaded: USER.md" in told["hookSpecificOutput"]["additionalContext"]
+
+
 def test_pages_of_right_bytes_need_no_word(started):
     assert "systemMessage" not in started()
 

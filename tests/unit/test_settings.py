@@ -110,6 +110,8 @@ def test_a_variable_with_a_default_is_expanded_and_one_without_is_reported(home)
             "stability.entropyThreshold",
             "number",
         ),
+        ({"plugins": {"entries": {}, "thirdParty": 5}}, "plugins.thirdParty: expected `object`", "object"),
+        ({"server": {"idleMinutes": 100_001}}, "server.idleMinutes", "at most 100000"),
         ([1], "must hold a JSON object", "timezone"),
     ],
 )
@@ -125,6 +127,13 @@ def test_broken_json_names_the_line(home):
     home.mkdir()
     (home / "nanoclaw.json").write_text('{"memory": {\n  "chunkSize": 1,,\n}}')
     with pytest.raises(SettingsError, match="line 2"):
+        load(home, environ={})
+
+
+def test_json_that_is_nested_too_deeply_is_a_mistake_like_any_other(home):
+    home.mkdir()
+    (home / "nanoclaw.json").write_text("[" * 100_000)
+    with pytest.raises(SettingsError, match="not valid JSON"):
         load(home, environ={})
 
 

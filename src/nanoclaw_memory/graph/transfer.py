@@ -152,7 +152,7 @@ def _from_jsonl(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
             continue
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             yield number, "is no JSON"
             continue
         if not isinstance(row, dict):

@@ -74,7 +74,8 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def session(self) -> str:
-        return self.text("session_id", "conversation_id")[:200]
+        named = self.text("session_id", "conversation_id")[:200]
+        return named.encode("utf-8", "replace").decode()  # half a character fits into no database
 
     @property
     def directory(self) -> str:
@@ -297,7 +298,7 @@ def parse(event_name: str, raw: bytes) -> Event | None:
         return None
     try:
         payload = json.loads(raw.decode("utf-8-sig", "replace") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(payload, dict):
         return None
@@ -326,7 +327,7 @@ def _damaged(memory: Memory, event: Event) -> str:
         return ""
     with suppress(NanoClawError, OSError):  # a session starts without it
         if found := memory.boot_problems():
-            return f"memory reads not every page as it is: {inert_line('; '.join(found), MAX_RULE)}. See: ncm doctor"
+            return f"memory cannot read every page as it is: {inert_line('; '.join(found), MAX_RULE)}. See: ncm doctor"
     return ""
 
 
@@ -366,7 +367,7 @@ def _flush(memory: Memory, event: Event) -> str:
     """Once per compaction cycle, when the transcript has grown long: ask the agent to write down what should last."""
     try:
         size = Path(event.text("transcript_path") or "/").stat().st_size
-    except OSError:
+    except (OSError, ValueError):  # no file can have this name
         return ""
     own = memory.settings.flush
     if not own.enabled or not own.transcript_bytes or size < own.transcript_bytes:

@@ -82,7 +82,7 @@ class Resources:
         self.pages_seen = 0.0  # when the files were last compared with the team's
         self.freshness = Freshness()
         self._configuration: Configuration | None = None
-        self.settings_mistake = ""  # in a server: why its last valid settings are used, not the file's
+        self.settings_mistake = ""  # why the last valid or the readable settings are used, not the file's
         self._databases: dict[str, Database] = {}
         self.home.group_root(group)  # refuses an invalid name at once
         self.listing = PageListing(self.home, group)
@@ -111,7 +111,7 @@ class Resources:
         return self._configuration
 
     def use(self, configuration: Configuration, mistake: str) -> None:
-        """Use settings that were valid before the files had this mistake."""
+        """Use other settings while the files have this mistake: the last valid ones, or what can be read of them."""
         self._configuration, self.settings_mistake = configuration, mistake
 
     def reload(self) -> None:

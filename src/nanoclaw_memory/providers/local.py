@@ -156,11 +156,10 @@ class OnnxModel(LocalModel):
             return self._session, self._tokenizer
 
     def _open(self, weights: bytes) -> Any:
-        options = session_options()
-        import onnxruntime
-
         try:
-            session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+            session = runtime().InferenceSession(
+                weights, session_options(), providers=["CPUExecutionProvider"]
+            )
         except _onnx_errors() as error:
             raise self._useless(error) from None
         session._model_bytes = None  # a second copy of the weights, kept only to change providers later
@@ -194,14 +193,19 @@ class MultilingualModel(LocalModel):
             return self._encoder
 
 
-def session_options() -> Any:
-    """Return the options of a session: one thread, since texts are run in parallel."""
+def runtime() -> Any:
+    """Import onnxruntime, which is imported nowhere else: it must be told first to report nothing."""
     # Since 1.29 the official build reports each session to its maker, and writes a device id into ~/.cache as soon as
     # it is imported. Nothing leaves this machine unasked.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
+    return onnxruntime
+
+
+def session_options() -> Any:
+    """Return the options of a session: one thread, since texts are run in parallel."""
+    options = runtime().SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -217,8 +221,7 @@ def _lower_priority() -> None:
 
 def _onnx_errors() -> tuple[type[Exception], ...]:
     """Return what onnxruntime raises for an invalid model file; none of it is a RuntimeError."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
+    state = runtime().capi.onnxruntime_pybind11_state
     own = (state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.NotImplemented)
     return (*own, state.RuntimeException, RuntimeError, ValueError)
 

@@ -144,11 +144,9 @@ class Encoder:
     def _open(self) -> Any:
         import numpy as np
 
-        from nanoclaw_memory.providers.local import session_options
+        from nanoclaw_memory.providers.local import runtime, session_options
 
-        options = session_options()  # before the import: the runtime would report to its maker
-        import onnxruntime
-
+        onnxruntime, options = runtime(), session_options()
         given = self._file.initializers()
         values = [
             onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value)) for value in given.values()

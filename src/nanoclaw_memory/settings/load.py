@@ -20,6 +20,8 @@ from nanoclaw_memory.settings.sections import PluginEntries, Settings
 FILE_NAME = "nanoclaw.json"
 MOST_SHOWN = 80  # characters of a line that is no JSON
 SECRET_KEYS = frozenset({"apiKey", "store.url"})  # last parts or whole names; a URL contains a password
+# On a line that is shown to whoever meets the mistake, a shared chat and its agents included.
+_MAYBE_SECRET = regex(r"api.?key|url|://|[\w+/=-]{20}", re.I)
 _CAPITAL, _SEPARATOR = regex(r"(?<=[a-z0-9])([A-Z])"), regex(r"[.\-]")
 _VARIABLE = regex(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 # What a project file may set: nothing that could send memory elsewhere or show it to others.
@@ -254,7 +256,7 @@ def project_file(directory: Path, home: Path) -> Path | None:
 
 
 def with_value(raw: Mapping[str, Any], path: str, text: str) -> dict[str, Any]:
-    """Return the file's tree with one setting changed; validated as a whole."""
+    """Return the file's tree with one setting changed; only its own value is validated, beside it may be mistakes."""
     known = {leaf.path: leaf for leaf in leaves()}
     tree: dict[str, Any] = json.loads(json.dumps(raw))
     value = _from_text(_known(path, known), text, path)
@@ -278,7 +280,7 @@ def read_file(path: Path) -> dict[str, Any]:
         ) from None
     try:
         tree = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         shown = _line_of(text, error).strip()[:MOST_SHOWN]
         line = f" ({shown})" if shown else ""
         raise SettingsError(
@@ -292,10 +294,12 @@ def read_file(path: Path) -> dict[str, Any]:
     return tree
 
 
-def _line_of(text: str, error: ValueError) -> str:
+def _line_of(text: str, error: Exception) -> str:
+    """Return the line with the mistake; empty if it is not known or may contain a credential."""
     lines = text.split("\n")
     number = getattr(error, "lineno", 0)
-    return lines[number - 1] if 0 < number <= len(lines) else ""
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    return "" if _MAYBE_SECRET.search(line) else line
 
 
 def unknown_key(path: str, where: str, names: tuple[str, ...] = ()) -> SettingsError:
@@ -325,6 +329,8 @@ def _normalised(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the tree with plugins' keys in our spelling, and third-party plugins under `thirdParty`."""
     plugins = raw.get("plugins")
     if not isinstance(plugins, dict) or not isinstance(plugins.get("entries"), dict):
+        return raw
+    if not isinstance(plugins.get("thirdParty", {}), dict):
         return raw
     builtin = {entry.encode_name for entry in msgspec.structs.fields(PluginEntries)}
     own: dict[str, Any] = {}
@@ -372,5 +378,7 @@ def _from_text(leaf: Leaf, text: str, where: str) -> Any:
 def _put(tree: dict[str, Any], path: str, value: Any) -> None:
     *parents, last = path.split(".")
     for part in parents:
-        tree = tree.setdefault(part, {})
+        if not isinstance(tree.get(part), dict):
+            tree[part] = {}  # anything else there is a mistake
+        tree = tree[part]
     tree[last] = value

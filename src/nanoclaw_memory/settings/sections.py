@@ -324,7 +324,9 @@ class ServerSettings(Section, frozen=True):
         bool, doc("a client's session starts a server if none runs; `ncm install` switches it on")
     ] = False
     idle_minutes: Annotated[
-        Positive, doc("minutes without a client after which a server that a session started ends")
+        int,
+        Meta(ge=1, le=100_000),
+        doc("minutes without a client after which a server that a session started ends"),
     ] = 30
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import astuple, replace
 
 from nanoclaw_memory.errors import NotFound, Refused
-from nanoclaw_memory.progress import report
+from nanoclaw_memory.progress import counted
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.store.records import KINDS, RecordStore, StoredRecord, id_of
 from nanoclaw_memory.types import MergedIn
@@ -164,8 +164,7 @@ class _WorldImport:
             if _is_current(row.record)
         }
         found = self.found.records[kind]
-        for number, name in enumerate(sorted(found, key=lambda one: KINDS[kind].order(found[one][0]))):
-            report(kind, number, len(found))
+        for name in counted(kind, sorted(found, key=lambda one: KINDS[kind].order(found[one][0]))):
             if name in dropped or (name in gone and name not in self.rows[kind]):
                 continue
             row = self.rows[kind].get(name)

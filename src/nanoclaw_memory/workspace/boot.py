@@ -114,7 +114,7 @@ def problems(home: Home, scope: Scope, settings: Settings, today: date) -> list[
         if not visible(scope, relative, settings.privacy.shared_files):
             continue
         try:
-            read_text(locate(home, scope, relative, settings.privacy.shared_files)[1])
+            _read(locate(home, scope, relative, settings.privacy.shared_files)[1], replacing=False)
         except FileNotFoundError:
             continue
         except NanoClawError as error:
@@ -243,8 +243,8 @@ def _load(
     return _Piece(shown, BootFile(relative, len(body), tokens.estimate(body), truncated=bool(note)))
 
 
-def _read(path: Path) -> str:
-    text = read_text(path, replacing=True).replace("\r\n", "\n")
+def _read(path: Path, replacing: bool = True) -> str:
+    text = read_text(path, replacing=replacing).replace("\r\n", "\n")
     if "\x00" in text:
         raise FileProblem(f"{path.name} is a binary file", "only text belongs in memory")
     return text

@@ -69,10 +69,12 @@ def test_bad_lines_are_said_and_the_good_ones_come_in(memory: Memory, tmp_path: 
     path = tmp_path / "mixed.jsonl"
     path.write_text(
         '{"entity": "A", "key": "k", "value": "v"}\nnonsense\n[1]\n{"entity": "", "key": "k", "value": "v"}\n'
+        + "[" * 100_000
     )
     done = memory.graph.import_file(path)
-    assert (done.facts, done.skipped) == (1, 3)
+    assert (done.facts, done.skipped) == (1, 4)
     assert done.problems[0] == "line 2 is no JSON"
+    assert done.problems[-1] == "line 5 is no JSON"
 
 
 def test_files_that_cannot_be_read_are_refused(memory: Memory, tmp_path: Path) -> None:

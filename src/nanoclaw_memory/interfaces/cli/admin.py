@@ -121,6 +121,8 @@ def _switch(memory: Memory, directory: Path, everywhere: bool, off: bool) -> Out
     still = memory.group.is_off(place)
     where = f"{'off' if still else 'on'} {'everywhere' if everywhere else f'in {place}'}"
     hint = "it is inside another one that is off: ncm status" if still and not off else ""
+    if hint and EVERYWHERE_OFF in listed:
+        hint = "it is off everywhere: ncm on --everywhere"
     if everywhere and not off and listed:
         hint = f"still off in {', '.join(listed)}"
     return Output(

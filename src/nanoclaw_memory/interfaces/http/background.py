@@ -43,7 +43,10 @@ class BackgroundWork:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _run_rounds(self) -> None:
-        self._pool.warm()
+        try:
+            self._pool.warm()
+        except Exception as error:  # noqa: BLE001 - not even a bug may end what all later rounds do
+            _log(f"loading the models: {error}")
         while not self._stop.is_set():
             for group in self._groups():
                 if self._stop.is_set():

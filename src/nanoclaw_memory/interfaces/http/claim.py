@@ -71,7 +71,7 @@ class HomeClaim:
 
 @contextmanager
 def claimed(home: Path, self_started: bool) -> Iterator[HomeClaim]:
-    """HomeClaim the home for this process; a self-started server gives way to any other."""
+    """Claim the home for this process; a self-started server gives way to any other."""
     try:
         lock = open(home / FILE, "a+", encoding="utf-8", opener=private.opener)  # noqa: SIM115 - below
     except OSError as error:
@@ -95,13 +95,14 @@ def _take(lock: IO[str], home: Path, self_started: bool) -> None:
     while not private.lock_within(lock, PROBE_SECONDS):
         lock.seek(0)
         holder = _parsed(lock.read())
-        if holder is not None and (self_started or not holder.self_started):
+        late = time.monotonic() > until
+        if holder is not None and (late or self_started or not holder.self_started):
             where = holder.url or holder.socket
             raise AlreadyRunning(
                 f"{home} is served already by process {holder.pid} at {where}",
                 f"to stop it: kill {holder.pid}",
             )
-        if time.monotonic() > until:
+        if late:
             raise AlreadyRunning(f"{home} is being served already", "it is just starting or stopping")
         if holder is not None and holder.pid != ended and _end(holder, home):
             ended = holder.pid

@@ -136,6 +136,7 @@ class _Server:
         sockets = SocketServer(self._pool, tools, self._retirement(stop))
         await sockets.open(listening)
         self._background.start()
+        self._pool.used_at = time.monotonic()  # nobody could ask before
         self._claim.record(address)
         announce(address)
         if self._options.idle_minutes:
