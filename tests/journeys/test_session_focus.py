@@ -146,6 +146,18 @@ def test_what_the_agent_proposed_gives_way_to_the_persons_last_word(open_memory,
     assert "make it 6" in told
 
 
+def test_the_persons_last_word_is_not_repeated_if_it_is_confidential(open_memory, clock):
+    _said(
+        open_memory,
+        clock,
+        "k1",
+        ("Which account pays the hosting bill of orders?", "The office account pays the hosting bill."),
+        ("The hosting bill is paid from DE89 3704 0044 0532 0130 00.", "Noted, the hosting bill."),
+    )
+    told = open_memory(session="the next", project="orders").session_start().text
+    assert "Which account" in told and "DE89" not in told
+
+
 def test_an_answer_that_the_person_left_standing_is_repeated(open_memory, clock):
     _said(open_memory, clock, "k1", PROPOSED[0], ("thanks", "You're welcome."))
     assert "30 seconds" in open_memory(session="the next", project="orders").session_start().text
