@@ -174,13 +174,38 @@ def test_what_is_put_right_in_the_next_message_comes_with_its_correction(
     assert all("earlier" in line or new in line for line in turn.splitlines() if old in line)
 
 
-def test_another_date_in_the_next_message_puts_nothing_right_if_it_is_about_something_else(
-    say: Say, open_memory: Callable[..., Memory]
+@pytest.mark.parametrize(
+    ("said", "beside", "question", "value"),
+    [
+        (
+            "Das Sommerfest ist am 21. Juni.",
+            "Der Elternabend ist am 12. November.",
+            "Wann ist das Sommerfest?",
+            "21. Juni",
+        ),
+        (
+            "My dentist appointment is on Monday.",
+            "Also, gym on Tuesday.",
+            "When is my dentist appointment?",
+            "Monday",
+        ),
+        ("Our audit is on Monday.", "Thanks, remind me on Friday.", "When is our audit?", "Monday"),
+        (
+            "Die Stallmiete kostet 90 Euro.",
+            "Ok, und 40 Euro Futter.",
+            "Was kostet die Stallmiete?",
+            "90 Euro",
+        ),
+        ("Our retro is on Monday.", "Oh, and on Wednesday.", "When is our retro?", "Monday"),
+    ],
+)
+def test_another_value_in_the_next_message_puts_nothing_right_if_it_is_about_something_else(
+    say: Say, open_memory: Callable[..., Memory], said: str, beside: str, question: str, value: str
 ) -> None:
-    say("Das Sommerfest ist am 21. Juni.", session="one")
-    say("Der Elternabend ist am 12. November.", session="one")
-    turn = open_memory(session="two").before_turn("Wann ist das Sommerfest?").text
-    assert [line for line in turn.splitlines() if "21. Juni" in line and "earlier" not in line]
+    say(said, session="one")
+    say(beside, session="one")
+    turn = open_memory(session="two").before_turn(question).text
+    assert [line for line in turn.splitlines() if value in line and "earlier" not in line]
 
 
 def test_a_fact_is_marked_by_a_change_that_names_its_key_and_its_value(
