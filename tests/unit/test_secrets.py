@@ -777,6 +777,7 @@ def test_other_long_numbers_and_ibans_stay(text: str):
         "The code word for the party is sunflower",
         "das Losungswort für die Schnitzeljagd lautet Drachenei",
         "the codeword in our game is pineapple",
+        "Das Codewort fürs Sommerfest ist Pusteblume",
     ],
 )
 def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
@@ -793,6 +794,10 @@ def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
         "Das WLAN-Passwort für die Feier ist Pusteblume",
         "Das Passwort für die Feier ist Puste!blume7",
         "Codewort fürs Onlinebanking: Pusteblume",
+        "The Netflix password for the party is sunflower.",
+        "The Spotify password for the wedding playlist is sunflower.",
+        "The password for the third-party vendor is sunflower.",
+        "The signing password in the manifest is sunflower.",
     ],
 )
 def test_a_word_that_opens_something_is_masked_whatever_the_occasion(text: str):
