@@ -25,6 +25,7 @@ WORK = (
     "We're going with Redis for the rate limiter",
     "The upload page is nearly done, only the error messages are left",
     "The ledger import fails on negative amounts",
+    "Wir bleiben vorerst bei Postgres für die Suche",
 )
 NO_WORK = (
     # how to reach or to pay somebody
@@ -55,6 +56,8 @@ NO_WORK = (
     "my wife's birthday is on the 12th of May",
     "Mein Bruder Till ist jetzt Lehrer in Kiel",
     "I had a headache all morning",
+    "Wir sind am Samstag bei Oma in Husum",
+    "Wir haben gestern bei Hansen ein Regal gekauft",
 )
 
 

@@ -67,8 +67,8 @@ DECIDES = regex(
 # What a team has changed is decided as well; "we moved" and "we changed" may be said of anything.
 _HAS_CHANGED = regex(
     r"\bwe(?:['’]ve| have)? (?:\w+ly )?(?:switched|migrated|dropped|replaced|abandoned|adopted|scrapped|postponed|"
-    r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind |bleiben )[^.;!?]{0,60}?"
-    r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert|\bbei\b)",
+    r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind )[^.;!?]{0,60}?"
+    r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert)\b|\bwir bleiben [^.;!?]{0,30}?\bbei\b",
     re.IGNORECASE,
 )
 _LABEL = regex(
