@@ -26,12 +26,15 @@ WORK = (
     "The upload page is nearly done, only the error messages are left",
     "The ledger import fails on negative amounts",
     "Wir bleiben vorerst bei Postgres für die Suche",
+    "Wir müssen bis Freitag noch 2000 Flyer drucken, offen sind 1500 Tickets",
 )
 NO_WORK = (
     # how to reach or to pay somebody
     "Kunde Sommer hat IBAN DE89370400440532013000",
     "Mrs Doyle pays from GB29 NWBK 6016 1331 9268 19",
     "Kunde Brandt wohnt in der Lindenallee 14, 20095 Hamburg, Tel. 040 123456",
+    "Ich muss noch das Paket schicken, und zwar nach 8004 Zürich",
+    "Ich muss noch zu Frau Brandt, Am Markt 3a 20095 Hamburg",
     "We still have to call Mrs Doyle at +353 86 123 4567",
     "my email is carla.voss@example.org, I still need to confirm it",
     "I have to send my tax id 12 345 678 901 to the office",

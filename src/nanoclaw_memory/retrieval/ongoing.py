@@ -31,7 +31,11 @@ _LONG_NUMBER = regex(
     r"(?<![\w.])\(?(?:[A-Za-z]{0,6}\d(?:[ /()-]{0,3}\d){8,24}|(?:\+\d|0)(?:[ /()-]{0,3}\d){5,24})(?!\w)"
 )
 _BANK = regex(r"\b[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){3}")
-_TOWN = regex(r"(?<![\w.:/-])\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}\s*(?=[,;)]|[.!]?$)")  # after its postcode
+# A town after its postcode; any noun may stand after a number elsewhere: "wir drucken noch 2000 Flyer".
+_TOWN = regex(
+    r"(?:^|(?<=[,;(])|(?<=[,;] )|(?<=\d )|(?<=\d[a-z] )|(?<=\b[IiAa][nm] )|(?<=\bnach )|(?<=\baus )|(?<=\bto )|(?<=\bfrom ))"
+    r"\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}\s*(?=[,;)]|[.!]?$)"
+)
 
 
 @bounded(512 * 1024)
