@@ -37,7 +37,8 @@ _CONFIDENTIAL = regex(
 # "That was private, please forget it again: …"
 _PRIVATE_FORGET = regex(
     r"\b(?:privat|vertraulich|geheim|private|confidential|secret|privé|confidentiel|privado|confidencial|privato)\b"
-    r"[^.!?:\n]{0,12}(?:[,;–—]| -| und| and| et| y| e)\s+[^.!?:\n]{0,8}\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
+    r"[^.!?:\n]{0,12}(?:[,;–—]| -| und| and| et| y| e)\s+[^.!?:\n]{0,8}"
+    r"\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
     r"please forget (?:it|this|that)(?: again)?|oublie(?:-le)?(?: ça)?|olv[ií]dalo|dimentica(?:lo)?)"
     r"(?:,? (?:s'il te plaît|por favor|per favore))?\s?(?:[:.!]|\Z)",
     re.I,

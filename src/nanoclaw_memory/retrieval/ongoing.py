@@ -33,7 +33,8 @@ _LONG_NUMBER = regex(
 _BANK = regex(r"\b[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){3}")
 # A town after its postcode; any noun may stand after a number elsewhere: "wir drucken noch 2000 Flyer".
 _TOWN = regex(
-    r"(?:^|(?<=[,;(])|(?<=[,;] )|(?<=\d )|(?<=\d[a-z] )|(?<=\b[IiAa][nm] )|(?<=\bnach )|(?<=\baus )|(?<=\bto )|(?<=\bfrom ))"
+    r"(?:^|(?<=[,;(])|(?<=[,;] )|(?<=\d )|(?<=\d[a-z] )|(?<=\b[IiAa][nm] )|(?<=\bnach )|(?<=\baus )|"
+    r"(?<=\bto )|(?<=\bfrom ))"
     r"\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}\s*(?=[,;)]|[.!]?$)"
 )
 

@@ -44,7 +44,8 @@ _WORKS = regex(
 )
 # "The wall is red" says what it is like, if it was white; what is broken is so at the moment.
 _STATE = regex(
-    r"\b(?:is|are|was|were|ist|sind|war|waren)(?: (?:now|jetzt))? (?P<state>[^\W\d_]+)\s*[.!]?$", re.IGNORECASE
+    r"\b(?:is|are|was|were|ist|sind|war|waren)(?: (?:now|jetzt))? (?P<state>[^\W\d_]+)\s*[.!]?$",
+    re.IGNORECASE,
 )
 _LASTING = frozenset("red slow empty dirty rot langsam leer".split())
 
@@ -72,12 +73,12 @@ def _only_reports(text: str) -> bool:
 
 
 def _is_another_state(newer: str, older: str) -> bool:
-    """Return whether two statements say of the same thing what it is like, and the newer one something that may last."""
-    states = [match["state"].casefold() for text in (newer, older) if (match := _STATE.search(text))]
-    if len(states) < len((newer, older)) or states[0] not in _LASTING:
+    """Return whether two statements say of the same thing what it is like, and the newer one's may last."""
+    state, before = _STATE.search(newer), _STATE.search(older)
+    if state is None or before is None or state["state"].casefold() not in _LASTING:
         return False
-    one, other = (set(telling_words(text)) - set(states) for text in (newer, older))
-    return one == other
+    one, other = (telling_words(match.string[: match.start()]) for match in (state, before))
+    return set(one) == set(other)
 
 
 @bounded(1024 * 1024)

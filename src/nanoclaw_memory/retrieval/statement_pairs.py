@@ -176,7 +176,7 @@ def only_gives_a_value(message: str, before: str) -> bool:
     says_so, _ = _objection(message)
     if says_so or first is None or _DENIAL.match(message):
         return says_so or first is not None
-    # A subject of its own is more than an opening word: "the parents' evening is on the 12th", "thanks, gym on Tuesday".
+    # A subject of its own is more than an opening word: "the parents' evening is on the 12th", "ok, gym on Tuesday".
     known_words = stems_in_any_language(telling_words(before))
     told_words = set(telling_words(message[first.end() :])) - _PUTTING_RIGHT
     own = any(known_words.isdisjoint(stems_in_any_language([word])) for word in told_words)
