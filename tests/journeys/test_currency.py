@@ -229,7 +229,7 @@ def test_a_request_that_says_nothing_new_outdates_nothing(
     told(open_memory, clock, 9, lambda memory: memory.write("The Quillfeather tests are run with make check"))
     told(open_memory, clock, 2, lambda memory: memory.after_turn("run the Quillfeather tests", "All passed."))
     hits = open_memory().search("How do I run the Quillfeather tests?", fast=True).hits
-    assert not any(hit.mark for hit in hits if "make check" in hit.text)
+    assert [hit.mark for hit in hits if "make check" in hit.text] == [""]
 
 
 def test_a_later_line_that_has_only_the_name_of_the_question_does_not_go_before_the_answer(

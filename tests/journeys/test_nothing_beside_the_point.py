@@ -190,6 +190,20 @@ def test_a_message_that_names_nothing_needs_the_conversation_alone(say, open_mem
     assert "owls" in asked(open_memory, "when is Mila's report due?")
 
 
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Will does our garden on Thursdays.", "Who is Will?"),
+        ("The number 555-1234 belongs to Carla from the bakery.", "who is 555-1234?"),
+    ],
+)
+def test_a_name_that_is_also_a_plain_word_and_a_phone_number_name_somebody(
+    say, open_memory, statement, question
+):
+    say(statement, "Noted.")
+    assert statement in asked(open_memory, question)
+
+
 TERN = """We're starting Tern, the invoicing service. Repo is acme/tern, default branch is trunk.
 Tern's staging listens on port 8431.
 Priya is on call this week, Jonas takes over on Monday.

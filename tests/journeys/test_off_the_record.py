@@ -290,6 +290,9 @@ def test_whoever_denies_keeping_or_telling_this_is_understood_in_their_language(
         "Never note that down in the README",
         "No lo guardes en la carpeta vieja",
         "Ne garde pas ça dans le frigo",
+        "Incognito-Modus funktioniert in Safari nicht, bitte beheben.",
+        "no note that please",
+        "Das private Repo kannst du bitte vergessen: wir nutzen das öffentliche.",
     ],
 )
 def test_reminders_and_what_is_not_kept_elsewhere_are_no_wish_about_memory(message: str):

@@ -775,7 +775,8 @@ def test_what_a_request_or_a_speaker_introduces_is_told_as_perhaps_quoted(memory
     told = (
         memory.for_session("next").before_turn("Where do invoices of Quillon go, to the harbour office?").text
     )
-    assert all("perhaps quoting" in line for line in told.split("\n") if f"{label}: " in line)
+    quoted = [line for line in told.split("\n") if f"{label}: " in line]
+    assert quoted and all("perhaps quoting" in line for line in quoted)
 
 
 # ---- attacks that an agent writes ----

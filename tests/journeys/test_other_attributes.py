@@ -147,6 +147,11 @@ def test_a_complaint_a_reaction_or_a_credential_outdates_nothing(
             "in which language is the Corvid service written?",
         ),
         ("Sanjay owns the Tern billing.", "Katrin owns the Tern billing now.", "who owns the Tern billing?"),
+        (
+            "The logo of Fernhill is blue.",
+            "The logo of Fernhill is red.",
+            "which colour is the logo of Fernhill?",
+        ),
         ("Die Miete beträgt 880 Euro.", "Die Miete beträgt ab jetzt 930 Euro.", "Wie hoch ist die Miete?"),
         (
             "Frau Aydin betreut den Shop.",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nanoclaw_memory.clock import FixedClock
-from nanoclaw_memory.intake.authorship import asking_words
+from nanoclaw_memory.intake.authorship import asking_words, own_words
 from nanoclaw_memory.memory import Memory
 
 LOG = "".join(f"2026-02-23 INFO worker processed job id={number} in 12ms\n" for number in range(30))
@@ -91,3 +91,11 @@ def test_a_single_line_of_a_log_is_not_what_somebody_asks(line: str):
 )
 def test_a_persons_own_lines_are_all_asked(message: str):
     assert asking_words(message) == message
+
+
+TABLES = "The tables at our wedding\nTable 1 seats 4\nTable 2 seats 6\nTable 3 seats 8"
+
+
+def test_a_list_of_ones_own_is_not_what_is_asked_and_yet_not_pasted():
+    assert own_words(TABLES) == TABLES
+    assert asking_words(f"{TABLES}\nAre these enough?") == "The tables at our wedding\nAre these enough?"

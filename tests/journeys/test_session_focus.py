@@ -25,12 +25,16 @@ WORK = (
     "We're going with Redis for the rate limiter",
     "The upload page is nearly done, only the error messages are left",
     "The ledger import fails on negative amounts",
+    "Wir bleiben vorerst bei Postgres für die Suche",
+    "Wir müssen bis Freitag noch 2000 Flyer drucken, offen sind 1500 Tickets",
 )
 NO_WORK = (
     # how to reach or to pay somebody
     "Kunde Sommer hat IBAN DE89370400440532013000",
     "Mrs Doyle pays from GB29 NWBK 6016 1331 9268 19",
     "Kunde Brandt wohnt in der Lindenallee 14, 20095 Hamburg, Tel. 040 123456",
+    "Ich muss noch das Paket schicken, und zwar nach 8004 Zürich",
+    "Ich muss noch zu Frau Brandt, Am Markt 3a 20095 Hamburg",
     "We still have to call Mrs Doyle at +353 86 123 4567",
     "my email is carla.voss@example.org, I still need to confirm it",
     "I have to send my tax id 12 345 678 901 to the office",
@@ -55,6 +59,8 @@ NO_WORK = (
     "my wife's birthday is on the 12th of May",
     "Mein Bruder Till ist jetzt Lehrer in Kiel",
     "I had a headache all morning",
+    "Wir sind am Samstag bei Oma in Husum",
+    "Wir haben gestern bei Hansen ein Regal gekauft",
 )
 
 
@@ -144,6 +150,18 @@ def test_what_the_agent_proposed_gives_way_to_the_persons_last_word(open_memory,
     told = open_memory(session=session, project="orders").session_start().text
     assert "30 seconds" not in told
     assert "make it 6" in told
+
+
+def test_the_persons_last_word_is_not_repeated_if_it_is_confidential(open_memory, clock):
+    _said(
+        open_memory,
+        clock,
+        "k1",
+        ("Which account pays the hosting bill of orders?", "The office account pays the hosting bill."),
+        ("The hosting bill is paid from DE89 3704 0044 0532 0130 00.", "Noted, the hosting bill."),
+    )
+    told = open_memory(session="the next", project="orders").session_start().text
+    assert "Which account" in told and "DE89" not in told
 
 
 def test_an_answer_that_the_person_left_standing_is_repeated(open_memory, clock):

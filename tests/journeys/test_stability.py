@@ -78,8 +78,17 @@ def test_a_person_who_corrects_is_not_told_that_the_talk_drifts(memory: Memory):
 def test_values_are_compared_only_with_values_of_the_same_thing(
     sentence: str, record: str, value: str | None
 ):
-    found = claims.disagreement(sentence, [record], "")
+    found = claims.disagreement(sentence, [record], claims.stated(""))
     assert (found[0] if found else None) == value
+
+
+def test_a_contradiction_is_found_beside_pages_of_pasted_numbers(memory: Memory):
+    memory.write("The board of Harbor meets on 24 June in Aarhus", "decision", 0.9)
+    rows = "\n".join(f"{number} rows took {number * 3} ms for {number % 24} users" for number in range(3_000))
+    for name in ("one", "two", "three"):
+        memory.after_turn(f"Here is log {name}, is it slow?\n{rows}", "It looks fine.")
+    memory.after_turn("When is the board?", "The board of Harbor meets on 17 June in Aarhus.")
+    assert "17 june" in told(memory).casefold()
 
 
 def test_what_is_ascribed_to_the_person_must_stand_somewhere(memory: Memory):

@@ -140,3 +140,22 @@ def test_a_match_by_words_without_a_vector_is_not_pushed_aside():
     known, unknown = (ranking.fused(keyword, vector, (0.5, 0.5), unknown=one) for one in ((), {1}))
     assert max(known, key=lambda key: known[key]) == 2
     assert max(unknown, key=lambda key: unknown[key]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Which port? I forgot.", True),
+        ("Really?? Which one", True),
+        ("Wer kommt? Ich weiß es nicht.", True),
+        ("The port is 5432.", False),
+        ("The port is 5432, and the host is keg-node-4, so what? " + "It holds. " * 60, False),
+        ("", False),
+    ],
+)
+def test_a_turn_asks_if_much_of_it_is_questions(text: str, asks: bool):
+    assert ranking.asks(text) is asks
+
+
+def test_a_long_list_without_the_end_of_a_sentence_is_read_once():
+    assert not ranking.asks("customer 17 in region 3, " * 40_000)

@@ -746,9 +746,25 @@ def test_a_key_that_opens_something_is_masked():
         "30569309025904",
     ],
 )
-@pytest.mark.parametrize("said", ["Meine Karte ist {}, gültig bis 12/28.", "use {} for the booking", "{}"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Meine Karte ist {}, gültig bis 12/28.",
+        "use {} for the booking",
+        "{}",
+        "it is {} 12/28, in my name",
+        "Invoice paid by Visa {}",
+        "Rechnung mit der Karte {} bezahlt",
+        "for the order take my credit card {}",
+        "card={}",
+    ],
+)
 def test_the_number_of_a_payment_card_is_masked(number: str, said: str):
     assert mask(said.format(number)) == (said.format("[redacted:card-number]"), 1)
+
+
+def test_the_number_of_a_payment_card_is_masked_beside_its_code():
+    assert mask("4111 1111 1111 1111 123")[0] == "[redacted:card-number] 123"
 
 
 @pytest.mark.parametrize(
@@ -759,6 +775,8 @@ def test_the_number_of_a_payment_card_is_masked(number: str, said: str):
         "NL02 4111 1111 1111 1111",
         "4111 1111 1111 1112",  # the check digit is another one
         "tracking number 4111111111111111",
+        "https://example.org/?id=4111111111111111",
+        "build=4111111111111111",
         "IMEI 490154203237518",
         "ISBN 9783161484100",
         "at 1700000000000000 the job ended",
@@ -777,6 +795,7 @@ def test_other_long_numbers_and_ibans_stay(text: str):
         "The code word for the party is sunflower",
         "das Losungswort für die Schnitzeljagd lautet Drachenei",
         "the codeword in our game is pineapple",
+        "Das Codewort fürs Sommerfest ist Pusteblume",
     ],
 )
 def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
@@ -793,6 +812,10 @@ def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
         "Das WLAN-Passwort für die Feier ist Pusteblume",
         "Das Passwort für die Feier ist Puste!blume7",
         "Codewort fürs Onlinebanking: Pusteblume",
+        "The Netflix password for the party is sunflower.",
+        "The Spotify password for the wedding playlist is sunflower.",
+        "The password for the third-party vendor is sunflower.",
+        "The signing password in the manifest is sunflower.",
     ],
 )
 def test_a_word_that_opens_something_is_masked_whatever_the_occasion(text: str):

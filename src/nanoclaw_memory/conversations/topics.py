@@ -66,7 +66,7 @@ def track(exchanges: Sequence[tuple[str, str]]) -> list[Topic]:
     """
     last = exchanges[-WINDOW:]
     nouns = {word for said, _ in last for word in _nouns(said)}
-    own = {label for said, _ in last for label in _labels(said) if label.rpartition("-")[2] in nouns}
+    own = {label for said, _ in last for label in _labels(said) if _last_part(label) in nouns}
     window = [own.intersection(_labels(f"{said}\n{answered}")) for said, answered in last]
     counts = Counter(label for labels in window for label in labels)
     if not window:
@@ -111,7 +111,8 @@ def _labels(text: str) -> list[str]:
 
 
 def _nouns(text: str) -> Iterator[str]:
-    """Yield the content words that may name something, without verbs and, in German, what has no capital.
+    """Yield the last parts of the content words that may name something, without verbs and, in German, what has no
+    capital.
 
     A word before an article or a pronoun is a verb ("the planner shows a berth"), unless it is a name.
     """
@@ -120,7 +121,11 @@ def _nouns(text: str) -> Iterator[str]:
         acts = following.casefold() in _DETERMINERS and run[-1].islower()
         for word in run[:-1] if acts else run:
             if not german or word[0].isupper() or not word.isalpha():
-                yield word.casefold()
+                yield _last_part(word.casefold())
+
+
+def _last_part(word: str) -> str:
+    return word.rpartition("-")[2]
 
 
 def _weight(run: Sequence[str], folded: Sequence[str], counts: Counter[str]) -> float:

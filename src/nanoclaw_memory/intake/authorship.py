@@ -54,7 +54,7 @@ _LOGGED = (
 _STAMPED = regex(r"\W{0,2}(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})\b")
 _SPEAKER = regex(r"[\w.@ -]{1,30}:\s+\S")
 _NUMBER = regex(r"\d+")
-REPEATED = 3  # lines that differ only in their numbers: nobody types them
+REPEATED = 3  # lines that differ only in their numbers ask nothing, whoever wrote them
 _TERMINAL = "\x1b"  # nobody types it: a line with it was copied
 _MACHINE = regex(
     r"Traceback \(|\s*File \"|\s+at [\w$.<>]+\(|\w*(?:Error|Exception|Warning): |"
@@ -216,7 +216,7 @@ def asking_words(message: str) -> str:
     for pattern in (_CONTEXT, _ELEMENT, _LEFT_OVER, _FENCE):
         text = pattern.sub(_nothing, text)
     lines = text.split("\n")
-    foreign = _foreign(lines)
+    foreign = _foreign(lines) | _repeated(lines)
     return "\n".join(line for number, line in enumerate(lines) if number not in foreign).strip()
 
 
@@ -360,6 +360,13 @@ def _short_quote(found: re.Match[str]) -> str:
     return "…" if len(found[0].split()) >= LONG_QUOTE or _LONG_UNSPACED.search(found[0]) else found[0]
 
 
+def _repeated(lines: Sequence[str]) -> set[int]:
+    """Return the lines that differ from others only in their numbers: of a log, or of a person's own list."""
+    shapes = [_NUMBER.sub("0", line.strip()) for line in lines]
+    often = Counter(shape for shape, line in zip(shapes, lines, strict=True) if shape != line.strip())
+    return {number for number, shape in enumerate(shapes) if often[shape] >= REPEATED}
+
+
 def _foreign(lines: Sequence[str]) -> set[int]:
     """Return the numbers of the lines whose form shows that somebody else wrote them."""
     found = {number for number, line in enumerate(lines) if _QUOTED_LINE.match(line) or _MACHINE.match(line)}
@@ -369,9 +376,6 @@ def _foreign(lines: Sequence[str]) -> set[int]:
     ):  # one such line may be the person's; two in a row are a log or a chat
         marked = [number for number, line in enumerate(lines) if pattern.match(line)]
         found.update(number for pair in pairwise(marked) if pair[1] == pair[0] + 1 for number in pair)
-    shapes = [_NUMBER.sub("0", line.strip()) for line in lines]
-    often = Counter(shape for shape, line in zip(shapes, lines, strict=True) if shape != line.strip())
-    found.update(number for number, shape in enumerate(shapes) if often[shape] >= REPEATED)
     if any(line.startswith("-") for line in lines) and any(line.startswith("+") for line in lines):
         found.update(number for number, line in enumerate(lines) if line[:1] in "+-" and line)
     for number, line in enumerate(lines):  # output of a command

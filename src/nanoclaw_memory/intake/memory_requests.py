@@ -20,7 +20,7 @@ _CONFIDENTIAL = regex(
     r"\bkeep (?:this|that|it|all of this) (?:strictly |just |all )?(?:to yourself|between (?:us|you and me))\b|"
     r"\b(?:stays?|remains?|just|strictly) between (?:us|you and me)\b(?! and\b)|"
     r"(?:^|[.!?,]\s)(?:purely |strictly |just )?between (?:us|you and me):|"
-    r"^incognito(?:,? (?:please|bitte))?[:,.!–—-]|"
+    r"^incognito(?:,? (?:please|bitte))?(?:[:,.!]|\s?[–—]|\s-\s)|"
     r"^(?:(?:strictly|this is|streng|ganz) ){0,2}(?:confidential(?:ly)?|in (?:strict )?confidence|vertraulich|"
     r"im vertrauen(?: gesagt)?): ?\b|"
     r"\b(?:bleib(?:t|en)|nur|streng|ganz) (?:bitte |aber )?(?:unter|zwischen) uns\b|\b(?:unter|zwischen) uns "
@@ -37,7 +37,8 @@ _CONFIDENTIAL = regex(
 # "That was private, please forget it again: …"
 _PRIVATE_FORGET = regex(
     r"\b(?:privat|vertraulich|geheim|private|confidential|secret|privé|confidentiel|privado|confidencial|privato)\b"
-    r"[^.!?:\n]{0,20}\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
+    r"[^.!?:\n]{0,12}(?:[,;–—]| -| und| and| et| y| e)\s+[^.!?:\n]{0,8}"
+    r"\b(?:bitte (?:gleich |sofort |schnell )?(?:wieder )?vergessen|"
     r"please forget (?:it|this|that)(?: again)?|oublie(?:-le)?(?: ça)?|olv[ií]dalo|dimentica(?:lo)?)"
     r"(?:,? (?:s'il te plaît|por favor|per favore))?\s?(?:[:.!]|\Z)",
     re.I,
@@ -115,7 +116,8 @@ _CLOSED_KINDS = {
     "T": "dirlo raccontarlo ripeterlo",
     "o": "keinem niemandem niemanden nobody no-one personne nadie nessuno niemand",
     "a": "anyone anybody",
-    "r": "das dies dieses es this that it ça cela ceci le l' lo esto eso questo quello ciò dit dat",
+    "r": "es ça cela ceci le l' lo esto eso questo quello ciò dit dat",
+    "R": "das dies dieses this that it",  # with verbs of telling only: "no archive that" means "no, archive that"
     "p": "bitte please",
     "m": "mémoire memoria geheugen notes notas notizen appunti memory kopf",
     "f": "weiter aber ja mal doch auch bloß du dir dich darfst sollst solltest you must should to en dans ta tes tu "
@@ -345,7 +347,7 @@ def _denies_keeping_this(said: str) -> bool:
         if "x" in kinds or not kinds:
             continue
         opens = clause[2].strip() == ":"
-        this = "r" in kinds or opens
+        this = not {"r", "R"}.isdisjoint(kinds) or opens
         if "n" in kinds and ("K" in kinds or ("k" in kinds and ("r" in kinds or (opens and "p" in kinds)))):
             return True
         told = "T" in kinds or ("t" in kinds and (this or clause[2].strip() == ","))

@@ -249,15 +249,15 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
 
 # What people agree on a word for, in fun: it opens nothing.
 _PLAY = verbose(
-    r"""(?<![^\W\d_])(?:\w*(?:party|feier|geburtstag|überraschung|schnitzeljagd|schatzsuche|rätsel|fest|polterabend
-    |junggesell\w*|hochzeit|streich)s?|surprise|birthday|treasure|scavenger|hunt|quiz|riddle|wedding|prank|stag|hen
-    |fiesta|sorpresa|cumpleaños|gymkana|fête|anniversaire|chasse|festa|compleanno|caccia|feestje
-    |verjaardag|speurtocht|parti|przyjęci\w*|urodzin\w*)(?![^\W\d_])"""
+    r"""(?<![^\W\d_])(?<!third[ -])(?:\w*(?:party|feier|geburtstag|überraschung|schnitzeljagd|schatzsuche|rätsel
+    |polterabend|junggesell\w*|hochzeit|streich|(?<!mani)(?-i:(?<=\w)f|F)est)s?|surprise|birthday|treasure|scavenger
+    |hunt|quiz|riddle|wedding|prank|stag|hen|fiesta|sorpresa|cumpleaños|gymkana|fête|anniversaire|chasse|festa|compleanno|caccia|feestje
+    |verjaardag|speurtocht|parti|przyjęci\w*|urodzin\w*|\w*spiel|games?|juego|jeu|gioco|spel|oyun
+    |gr[ayęz])(?![^\W\d_])"""
 )
-_GAME = verbose(
-    r"(?<![^\W\d_])(?:\w*spiel|games?|juego|jeu|gioco|spel|oyun|gr[ayęz])(?![^\W\d_])"
-)  # has accounts with passwords
-_AGREED = verbose(r"code[ -]?w(?:ord|ort)|losung\w*|parole")
+_AGREED = verbose(
+    r"code[ -]?w(?:ord|ort|oord)|losung\w*|parole|palabra[ ]clave|mot[ ]de[ ]code|parola[ ]d['’]ordine"
+)
 _WAY_IN = verbose(
     r"""wi-?fi|wlan|router|konto|account|login|log[ ]?in|anmeld|bank|drive|cloud|server|mail|app(?![^\W\d_])|alarm|safe
     |tresor|tür|door|gate|garage|lock|schloss|portal|website|web|online|admin|root|ssh|git|pin|tan(?![^\W\d_])|https?:|user|benutzer"""
@@ -268,7 +268,7 @@ _PLAY_REACH = 120
 
 
 def of_play(text: str, start: int, end: int) -> bool:
-    """Return whether a value is an ordinary word agreed on for a party or a game: "the code word is sunflower".
+    """Return whether a value is a code word, an ordinary one, agreed on for a party or a game.
 
     A sentence that also names something that is opened, or signed in to, speaks of a credential all the same.
     """
@@ -278,5 +278,5 @@ def of_play(text: str, start: int, end: int) -> bool:
     ended = any(sign in ".!?\n" for sign in text[end - 1 : end + 1])
     after = "" if ended else _ENDS_SENTENCE.split(text[end : end + _PLAY_REACH])[0]
     said = f"{before} {after}"
-    fun = _PLAY.search(said) or (_AGREED.search(said) and _GAME.search(said))
-    return fun is not None and _WAY_IN.search(said) is None
+    agreed = _AGREED.search(said) and _PLAY.search(said)  # "the Netflix password for the party" is none
+    return agreed is not None and _WAY_IN.search(said) is None

@@ -59,8 +59,8 @@ _BEFORE_REFERENCE = tuple("$%{<\\")
 # Numbers of payment cards. IBANs stay: they stand on every invoice, open nothing, and people ask for them.
 # 4-4-4-4, 4-6-5 (American Express), 4-6-4 (Diners), 4-4-4-4-3, or no groups at all; the same sign between all.
 _CARD = regex(
-    r"(?<![\w.,+/#=&?-])(?:\d{4}(?P<sign>[ \u00a0.-])\d{4}(?P=sign)\d{4}(?P=sign)\d{4}(?:(?P=sign)\d{1,3})?|"
-    r"3\d{3}(?P<amex>[ \u00a0.-])\d{6}(?P=amex)\d{4,5}|\d{14,19})(?![\w/=&]|[ \u00a0.,-]\d)"
+    r"(?<![\w.,+/#&?-])(?:\d{4}(?P<sign>[ \u00a0.-])\d{4}(?P=sign)\d{4}(?P=sign)\d{4}(?P<more>(?P=sign)\d{1,3})?|"
+    r"3\d{3}(?P<amex>[ \u00a0.-])\d{6}(?P=amex)\d{4,5}|\d{14,19})(?![\w/=&]|[ \u00a0.,-]\d(?!\d?/\d))"
 )
 # Visa, Mastercard (two ranges), American Express, Diners, Discover, JCB, UnionPay
 _CARD_ISSUER = regex(
@@ -73,6 +73,9 @@ _OTHER_NUMBER = regex(
     r"\b(?:imei|isbn|ean|gtin|order|bestell\w*|tracking|sendung\w*|parcel|paket\w*|serial|serien\w*|invoice|"
     r"rechnung\w*|ticket|timestamp|id|uuid|build|commit|iban|iccid|sim)\b[^\n\d]{0,20}\Z",
     re.I,
+)
+_CARD_NAMED = regex(
+    r"card|karte|visa|amex|american express|maestro|kredit|(?<![^\W_])(?:cc|pan)(?![^\W_])", re.I
 )
 _IBAN_BEFORE = regex(r"(?<![^\W_])[A-Z]{2}\d\d(?:[ \u00a0.-]?[A-Z\d]{4}){0,6}[ \u00a0.-]?\Z", re.I)
 _BEFORE_CARD = 40
@@ -277,11 +280,25 @@ def _rules() -> tuple[_SecretRule, ...]:
 def _card_numbers(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of the numbers of payment cards."""
     for found in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", found[0])
-        is_card = _CARD_ISSUER.match(digits) and _is_checked(digits) and len(set(digits)) > 1
-        before = text[max(0, found.start() - _BEFORE_CARD) : found.start()]
-        if is_card and not (_OTHER_NUMBER.search(before) or _IBAN_BEFORE.search(before)):
-            yield found.span()
+        ends = dict.fromkeys(
+            (found.end(), found.start("more") if found["more"] else found.end())
+        )  # without its CVC
+        end = next((one for one in ends if _is_card(text[found.start() : one])), 0)
+        if end and not _numbers_something_else(text[max(0, found.start() - _BEFORE_CARD) : found.start()]):
+            yield found.start(), end
+
+
+def _is_card(number: str) -> bool:
+    digits = re.sub(r"\D", "", number)
+    return _CARD_ISSUER.match(digits) is not None and _is_checked(digits) and len(set(digits)) > 1
+
+
+def _numbers_something_else(before: str) -> bool:
+    """Return whether the words before a number name something else that has one, and no card after it."""
+    other = _OTHER_NUMBER.search(before)
+    if before.endswith("=") or other:
+        return _CARD_NAMED.search(before, other.start() if other else 0) is None
+    return _IBAN_BEFORE.search(before) is not None
 
 
 def _is_checked(digits: str) -> bool:

@@ -15,12 +15,12 @@ _ONCE = regex(
 )
 
 
-# A moment as seen from now: "don't push it yet", "jetzt nicht", "not before Friday".
+# A moment as seen from now: "don't push it yet", "jetzt nicht", "not before Friday"; noon is each day's.
 _MOMENT = regex(
     r"(?<!from )(?<!by )(?<!until )(?<!as of )\b(?:now|yet)$|\bright now\b|"
-    r"(?<!from )(?<!as of )(?<!starting )\b(?:today|tonight|tomorrow)\b|"
-    r"\b(?:before|until|till) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|noon|i'm back)\b|"
-    r"\bnoch nicht\b|(?<!ab )(?<!von )\b(?:jetzt|heute|morgen)\b|"
+    r"(?<!from )(?<!as of )(?<!starting )\b(?:today|tonight|tomorrow)\b(?!['’]s\b)|"
+    r"\b(?:before|until|till) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|i'm back)\b|\b(?:until|till) noon\b|"
+    r"\bnoch nicht\b|(?<!ab )(?<!von )(?<!guten )\b(?:jetzt|heute|morgen)\b|"
     r"\b(?:vor|bis) (?:(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch)\b",
     re.IGNORECASE,
 )

@@ -31,7 +31,12 @@ _LONG_NUMBER = regex(
     r"(?<![\w.])\(?(?:[A-Za-z]{0,6}\d(?:[ /()-]{0,3}\d){8,24}|(?:\+\d|0)(?:[ /()-]{0,3}\d){5,24})(?!\w)"
 )
 _BANK = regex(r"\b[A-Z]{2}\d{2}(?: ?[A-Z\d]{4}){3}")
-_TOWN = regex(r"(?<![\w.:/-])\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}\s*(?=[,;)]|[.!]?$)")  # after its postcode
+# A town after its postcode; any noun may stand after a number elsewhere: "wir drucken noch 2000 Flyer".
+_TOWN = regex(
+    r"(?:^|(?<=[,;(])|(?<=[,;] )|(?<=\d )|(?<=\d[a-z] )|(?<=\b[IiAa][nm] )|(?<=\bnach )|(?<=\baus )|"
+    r"(?<=\bto )|(?<=\bfrom ))"
+    r"\d{4,5} [A-ZÄÖÜ][a-zäöüß]{2,}\s*(?=[,;)]|[.!]?$)"
+)
 
 
 @bounded(512 * 1024)
@@ -67,8 +72,8 @@ DECIDES = regex(
 # What a team has changed is decided as well; "we moved" and "we changed" may be said of anything.
 _HAS_CHANGED = regex(
     r"\bwe(?:['’]ve| have)? (?:\w+ly )?(?:switched|migrated|dropped|replaced|abandoned|adopted|scrapped|postponed|"
-    r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind |bleiben )[^.;!?]{0,60}?"
-    r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert|\bbei\b)",
+    r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind )[^.;!?]{0,60}?"
+    r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert)\b|\bwir bleiben [^.;!?]{0,30}?\bbei\b",
     re.IGNORECASE,
 )
 _LABEL = regex(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
+from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.statements import overlap
 from nanoclaw_memory.store.keywords import spaced, terms_of
@@ -26,7 +27,9 @@ ASKS = 0.1  # minimal share of a turn in questions for it to be one that asks
 ASKING = 0.85  # factor for a turn that asks compared with one that only tells
 HELD = 0.6  # share of the question in the best keyword match from which words count in full
 _PARTS = regex(r"[._-]+")
-_QUESTIONS = regex(r"[^.!?…。？؟\n]*[?？؟]")
+# With the other ends, so that each part is read once: a long list without any would be searched from every character.
+_SENTENCES = regex(r"[^.!?…。？؟\n]*(?P<end>[.!?…。？؟\n]|\Z)")
+_ASKING_ENDS = ("?", "？", "؟")
 _NEIGHBOURS = {-2: 0.1, -1: 0.2, 1: 0.2, 2: 0.1}
 # Which speaker each pronoun refers to, and the names that archives use for them.
 _PERSON = frozenset("user human".split())
@@ -89,10 +92,11 @@ def neighbour_boost(scores: Mapping[int, float], places: Mapping[int, Place]) ->
     return boosts
 
 
-@functools.lru_cache(maxsize=4096)  # called for every turn that is considered
+@bounded(512 * 1024)  # called for every turn that is considered
 def asks(text: str) -> bool:
     """Return whether much of a turn is questions: it waits for an answer more than it has one."""
-    return sum(map(len, _QUESTIONS.findall(text))) >= ASKS * max(len(text), 1)
+    questions = (len(part[0]) for part in _SENTENCES.finditer(text) if part["end"] in _ASKING_ENDS)
+    return sum(questions) >= ASKS * max(len(text), 1)
 
 
 def by_day(scores: Mapping[int, float], told: Sequence[int], only_days: bool) -> dict[int, float]:

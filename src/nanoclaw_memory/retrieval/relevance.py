@@ -50,6 +50,7 @@ _POINTING = frozenset(
 )
 _SAYING_NOTHING = STOP_WORDS | GERMAN_STOP_WORDS | _POINTING
 _ASKS_OF_SELF = frozenset("i me my we us our am you ich mich mir wir uns du she he sie er".split())
+_WHO = frozenset("who whose wer wem wen wessen".split())
 _SUM = regex(r"\d\s*[*/+×÷^%=-]\s*\d")
 _FEW = 6  # words
 _SENTENCE = regex(r"(?<=[.!?])\s+|\n+")
@@ -129,7 +130,10 @@ def names_nothing(message: str) -> bool:
         or (is_short_question(message) and _ASKS_OF_SELF & {*found})
     ):
         return False
-    if _SUM.search(message):
+    # "Who is Will?" names somebody; capitals alone only stress a word, and who asks "who" means no sum.
+    if any(not name.isupper() and name[:2] not in ("I'", "I’") for name in _NAME.findall(message)):
+        return False
+    if _SUM.search(message) and _WHO.isdisjoint(found):
         found = [word for word in found if not word.isdigit()]
     return _SAYING_NOTHING.issuperset(found)
 

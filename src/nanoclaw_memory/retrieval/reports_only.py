@@ -42,6 +42,12 @@ _WORKS = regex(
     rf"|\b(?:läuft|geht)(?= (?:wieder|jetzt|gut|nicht)\b|[.!]?$)|\b{_STATUS}\b",
     re.IGNORECASE,
 )
+# "The wall is red" says what it is like, if it was white; what is broken is so at the moment.
+_STATE = regex(
+    r"\b(?:is|are|was|were|ist|sind|war|waren)(?: (?:now|jetzt))? (?P<state>[^\W\d_]+)\s*[.!]?$",
+    re.IGNORECASE,
+)
+_LASTING = frozenset("red slow empty dirty rot langsam leer".split())
 
 
 def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
@@ -51,7 +57,7 @@ def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
     text, before = statement_of(newer), older.passage.text
     if _MASKED in text and _MASKED not in before and not _without_masked(text):
         return True
-    if not _only_reports(text) or _WORKS.search(before):
+    if not _only_reports(text) or _WORKS.search(before) or _is_another_state(text, before):
         return False
     return not (gives_another_value(older, newer) or gives_up(before, text))
 
@@ -64,6 +70,15 @@ def _only_reports(text: str) -> bool:
     if len(sentences(text)) > 1 or len(telling_words(text)) > FEW:
         return False
     return bool(_AT_FAULT.search(text) or _REACTION.match(text))
+
+
+def _is_another_state(newer: str, older: str) -> bool:
+    """Return whether two statements say of the same thing what it is like, and the newer one's may last."""
+    state, before = _STATE.search(newer), _STATE.search(older)
+    if state is None or before is None or state["state"].casefold() not in _LASTING:
+        return False
+    one, other = (telling_words(match.string[: match.start()]) for match in (state, before))
+    return set(one) == set(other)
 
 
 @bounded(1024 * 1024)

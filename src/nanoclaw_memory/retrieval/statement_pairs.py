@@ -31,7 +31,15 @@ from nanoclaw_memory.retrieval.value_kinds import (
 from nanoclaw_memory.statements import features, restates, same_statement
 from nanoclaw_memory.store.currency import EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, language, sentences, stem, words
+from nanoclaw_memory.text import (
+    GERMAN_STOP_WORDS,
+    STOP_WORDS,
+    language,
+    sentences,
+    stem,
+    stems_in_any_language,
+    words,
+)
 from nanoclaw_memory.types import FOREIGN
 from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 
@@ -44,6 +52,13 @@ FEW_WORDS = 8  # content words of a message that only gives another value
 _OPENING_CLAUSE = regex(
     r"[^\W\d_]+(?: [^\W\d_]+)?[,.!:;–-]\s"
 )  # "Sorry, …", "Quatsch, …": one or two words before it
+_PUTTING_RIGHT = frozenset(
+    "wrong mistake typo mean meant make rather instead correct correction falsch meine meinte sondern statt vertan"
+    " vertippt verwechselt verschrieben korrektur".split()
+)
+_ADDS = regex(
+    r"[,.!:;–-]\s(?:and|und|plus)\b|\b(?:also|too|as well|auch|außerdem|zusätzlich)\b", re.IGNORECASE
+)
 _BE = frozenset("is are was were has have ist sind war hat haben est es son".split())
 _MEASURE = regex(r"(\d+(?:[.,:]\d+)*)\s?([^\W\d_]+|[€$%])")
 _TO_NUMBER = regex(r"(?<!\d )\b(?:to|auf)\s+\d", re.IGNORECASE)
@@ -157,10 +172,15 @@ def only_gives_a_value(message: str, before: str) -> bool:
     alike = any(kind in (WHEN, BARE) or kind in kinds or kind.endswith("…") for kind in told)
     if not kinds or not alike or not later - known:
         return False
-    # A subject of its own is more than an opening word: "the parents' evening is on the 12th".
     first = _OPENING_CLAUSE.match(message)
     says_so, _ = _objection(message)
-    return says_so or bool(first and (_DENIAL.match(message) or not set(words(message)) & _BE))
+    if says_so or first is None or _DENIAL.match(message):
+        return says_so or first is not None
+    # A subject of its own is more than an opening word: "the parents' evening is on the 12th", "ok, gym on Tuesday".
+    known_words = stems_in_any_language(telling_words(before))
+    told_words = set(telling_words(message[first.end() :])) - _PUTTING_RIGHT
+    own = any(known_words.isdisjoint(stems_in_any_language([word])) for word in told_words)
+    return not (own or _ADDS.search(message) or set(words(message)) & _BE)
 
 
 def calls_wrong(message: str) -> bool:

@@ -17,15 +17,16 @@ from nanoclaw_memory.retrieval.value_changes import says_change, still_names
 from nanoclaw_memory.statements import NUMBER_WORDS, UNITS, features
 from nanoclaw_memory.text import GERMAN_STOP_WORDS, STOP_WORDS, stem, stems_in_any_language, words
 
+# A machine's name begins where it is first written: a ruler or a list of versions is read once.
 _PART = regex(
-    r"(?<!\w)(?P<host>(?:[\w-]+\.)+[a-z]{2,}(?:[/:]\S*)?|\d{1,3}(?:\.\d{1,3}){3}|[a-z]+(?:-[a-z\d]+)*-\d+(?:-[a-z\d]+)*\b)"
+    r"(?<!\w)(?P<host>(?<!-)(?<!\w\.)(?:[\w-]+\.)+[a-z]{2,}(?:[/:]\S*)?|\d{1,3}(?:\.\d{1,3}){3}|[a-z]+(?:-[a-z\d]+)*-\d+(?:-[a-z\d]+)*\b)"
     r"|(?P<clock>\d{1,2}:\d{2})|(?P<money>[€$£]\s?\d[\d.,]*)|(?P<number>(?<![\w.-])\d+(?:[.,:/-]\d+)*)(?P<sign>\s?[%€$£°])?(?P<th>(?:st|nd|rd|th)\b)?"
     r"|(?P<word>[^\W\d_]+(?:['’-][^\W\d_]+)*)"
 )
 # "has relocated", "haben wir umgebaut": what happened may have changed something.
 _PERFECT = regex(
     r"\b(?:has|have|['’]ve) (?:\w+ ){0,2}?\w+(?:ed|en|nt|ought|aught|one)\b"
-    r"|\b(?:hat|haben|habe|ist|sind|wurden?)\b.*\b(?:\w*ge\w{2,}(?:t|en)|(?:ver|be|er|ent|zer)\w{3,}(?:t|en)|\w{2,}iert)\b",
+    r"|\b(?:hat|haben|habe|ist|sind|wurden?)\b[^!?\n]{0,120}?\b(?:\w{0,30}ge\w{2,30}(?:t|en)|(?:ver|be|er|ent|zer)\w{3,30}(?:t|en)|\w{2,30}iert)\b",
     re.IGNORECASE,
 )
 _RETURNS = regex(r"\b(?:again|back|before|wieder|zurück|vorher|zuvor)\b", re.IGNORECASE)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date, timedelta
 
 import msgspec
@@ -94,13 +95,28 @@ def supported(claim: Claim, texts: Sequence[str]) -> bool:
 
 _NUMBER = regex(r"(?<![\w.,:-])(?P<number>\d(?:[\d,.:]*\d)?)(?P<sign>\s?%|(?:st|nd|rd|th|\.)(?=\s))?")
 _WORD, _NAME = regex(r"[^\W\d_]+"), regex(r"\b[A-ZÄÖÜ][\w-]+")
+BESIDE = 80  # characters before and after a number in which the words beside it are looked for
+
+
+class Stated(msgspec.Struct, frozen=True):
+    """The values that a person named, by their kind, and all their numbers whatever they count."""
+
+    values: Mapping[str, AbstractSet[str]]
+    numbers: AbstractSet[str]
+
+
+def stated(text: str) -> Stated:
+    """Return the values in what a person said."""
+    numbers = {match["number"].replace(",", "").removesuffix(":00") for match in _NUMBER.finditer(text)}
+    return Stated(values(text), numbers)
 
 
 def values(text: str) -> dict[str, set[str]]:
     """Return the values in a text by their kind: date, time, weekday, part of the day, number of something."""
     found: dict[str, set[str]] = {}
     for match in _NUMBER.finditer(text):
-        before, after = (_WORD.findall(part) for part in (text[: match.start()], text[match.end() :]))
+        before = _WORD.findall(text, max(match.start() - BESIDE, 0), match.start())
+        after = _WORD.findall(text, match.end(), match.end() + BESIDE)
         near = [lexeme(word) for word in (*after[:1], *before[-1:])]
         month = next((word for word in near if word.kind == "month"), None)
         if month is not None:
@@ -125,22 +141,20 @@ def _counted(before: Sequence[str], after: Sequence[str]) -> str:
     return ""
 
 
-def disagreement(sentence: str, records: Sequence[str], said: str) -> tuple[str, str] | None:
+def disagreement(sentence: str, records: Sequence[str], said: Stated) -> tuple[str, str] | None:
     """Return a value in a sentence and the record that contradicts it; a value that any record confirms is correct."""
     own = values(sentence)
     if not own:
         return None
     recorded = [values(text) for text in records]
     known: dict[str, set[str]] = {}
-    for one in (*recorded, values(said)):
+    for one in (*recorded, said.values):
         for kind, found in one.items():
             known.setdefault(kind, set()).update(found)
-    # "The port is 3307 now": whatever the person counts with it, the number is theirs.
-    theirs = {match["number"].replace(",", "").removesuffix(":00") for match in _NUMBER.finditer(said)}
     words = set(content_stems(sentence, language(sentence)))
     for record, one in zip(records, recorded, strict=True):
         for kind, found in one.items():
-            if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & (known[kind] | theirs):
+            if not len(own.get(kind, ())) == len(found) == 1 or own[kind] & (known[kind] | said.numbers):
                 continue
             shared = words & set(content_stems(record, language(sentence)))
             about = (

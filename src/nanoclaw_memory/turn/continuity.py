@@ -212,7 +212,9 @@ class Continuity(Plugin):
         if not decided:
             return told, BOTH
         asks = only_asks(split_exchange(told, teaches=False).lines)
-        return (decided[-1], BOTH) if asks else (told, frozenset(("User",)))
+        if asks and not _tells_confidential(decided[-1]):
+            return decided[-1], BOTH
+        return told, frozenset(("User",))
 
     def _lines(
         self, chosen: Sequence[Recollection], wanted: set[str], moment: Moment, why: str, alone: bool = False
@@ -355,7 +357,7 @@ class Continuity(Plugin):
         their own affairs that was answered.
         """
         message, answer = split_exchange(exchange, teaches=False).lines, exchange.agent_response
-        if any(is_confidential(excerpt(side, set(), MOST_CHARS)) for side in (message, answer)):
+        if _tells_confidential(exchange):
             return False
         if work_in(message, self.context.judge):
             return True
@@ -367,6 +369,12 @@ class Continuity(Plugin):
     def after_turn(self, exchange: Exchange, tool_calls: tuple[ToolCall, ...], moment: Moment) -> None:
         # Files too: a line of a page without a date gets the day on which it was first indexed.
         self.context.retrieval.refresh(embed=self.context.embedder is not None)
+
+
+def _tells_confidential(exchange: Exchange) -> bool:
+    """Return whether what would be repeated of an exchange is told only to who asks for it."""
+    sides = split_exchange(exchange, teaches=False).lines, exchange.agent_response
+    return any(is_confidential(excerpt(side, set(), MOST_CHARS)) for side in sides)
 
 
 def _subject_of(exchange: Exchange) -> set[str]:

@@ -34,6 +34,7 @@ ANSWERS = 5  # number of last answers whose violations count
 OF_CONCEPTS = 6  # number of last exchanges whose concepts are not new
 LOG_DAYS = 45
 MAX_ANSWER = 8_000  # characters of an answer whose values are checked
+MAX_SAID = 20_000  # characters of a message whose values are the person's
 MOST_SENTENCES = 20
 RECORDS = 12  # number of passages with which a sentence is compared
 CALM = 0.4
@@ -218,18 +219,18 @@ class Stability(Plugin):
         """Yield values in the answer that contradict pages, logs, entries or facts, and what the person said before."""
         from nanoclaw_memory.turn import claims
 
-        said = "\n".join(one.user_message for one in (*before, exchange))
-
-        for sentence in sentences(exchange.agent_response[:MAX_ANSWER])[:MOST_SENTENCES]:
-            if sentence.endswith("?") or not claims.values(sentence):
-                continue
+        found = sentences(exchange.agent_response[:MAX_ANSWER])[:MOST_SENTENCES]
+        checked = [one for one in found if not one.endswith("?") and claims.values(one)]
+        said = "\n".join(one.user_message[:MAX_SAID] for one in (*before, exchange)) if checked else ""
+        theirs = claims.stated(said)  # whatever they count with it: "the port is 3307 now"
+        for sentence in checked:
             records = self._records(sentence)
             later = self.context.retrieval.overtaken_passages([stored.id for stored in records])
             current = [body_of(stored.passage) for stored in records if stored.id not in later]
-            if found := claims.disagreement(sentence, current, said):
+            if other := claims.disagreement(sentence, current, theirs):
                 yield (
                     "contradiction",
-                    f'you said "{found[0]}" in "{sentence[:120]}"; on record: "{found[1][:150]}"',
+                    f'you said "{other[0]}" in "{sentence[:120]}"; on record: "{other[1][:150]}"',
                 )
 
     def _records(self, text: str) -> list[StoredPassage]:

@@ -31,6 +31,9 @@ def test_an_instruction_for_this_moment_holds_once(said):
         "wir nutzen jetzt pnpm",
         "ab jetzt nur noch Deutsch",
         "second time today I scroll through a page of warm-up",
+        "don't write today's date into the file name",
+        "don't schedule meetings before noon",
+        "schreib nicht mehr Guten Morgen, sondern Moin",
     ],
 )
 def test_a_reported_change_or_a_rule_for_each_time_does_not_hold_once(said):

@@ -134,6 +134,17 @@ def test_verbs_and_german_adjectives_are_no_topics():
     assert [topic.label for topic in topics.track(said)] == ["schloss"]
 
 
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        (["Das E-Mail-Programm ist kaputt.", "Das E-Mail-Programm geht wieder."], "e-mail-programm"),
+        (["The pre-commit hooks fail again.", "Run pre-commit once more."], "pre-commit"),
+    ],
+)
+def test_a_word_with_a_hyphen_is_a_topic(said: list[str], topic: str):
+    assert topic in {found.label for found in topics.track([(text, "") for text in said])}
+
+
 def test_a_phrase_is_in_the_texts_own_words():
     assert topics.phrase("Let's plan the payment API migration") == "payment API migration"
     assert topics.phrase("ok, do it") == ""
