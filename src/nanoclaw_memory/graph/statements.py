@@ -48,7 +48,8 @@ class StatementSource(msgspec.Struct, frozen=True):
 
 
 def _exchange(row: Row, now: str) -> Statement:
-    from nanoclaw_memory.intake.authorship import read, stated
+    from nanoclaw_memory.intake.authorship import read
+    from nanoclaw_memory.intake.signs import stated
 
     number, message, at, project, origin, foreign = row
     # As for lessons: text behind a colon or in quotation marks is not the person's statement.

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from nanoclaw_memory.intake.authorship import before_sign, own_words, stated
+from nanoclaw_memory.intake.authorship import own_words
+from nanoclaw_memory.intake.signs import before_sign, is_own_rule, stated
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import one_line, sentences, words
 
@@ -79,6 +80,8 @@ def asks_of(own: str, labels: bool = True) -> bool:
     """
     if stated(own) != own:
         return True
+    if is_own_rule(own):
+        return False
     asked = before_sign(own, labels)
     plain = _plain(f"{asked}, ")
     return bool(plain) and not (_ONLY_NO.match(plain) or find(asked) or is_praise(asked))

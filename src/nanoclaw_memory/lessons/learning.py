@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.intake.authorship import read, split_exchange
+from nanoclaw_memory.intake.signs import rule_before_sign
 from nanoclaw_memory.intake.suspicion import addresses, from_others, steering, suspicions
 from nanoclaw_memory.lessons import corrections
 from nanoclaw_memory.lessons.corrections import MAX_LESSON, MAX_TRIGGER
@@ -375,6 +376,11 @@ def _rule(own: str, patterns: Sequence[Correction], works: float, least: float) 
 
 
 def _works(own: str, judge: Judge | None = None) -> float:
+    """Return the probability that words are a rule, or those of them before a sign, which examples may follow."""
+    return max(_is_rule(part, judge) for part in {own, rule_before_sign(own) or own})
+
+
+def _is_rule(own: str, judge: Judge | None) -> float:
     """Return the probability that words are a rule: the scorer's odds times the judge's."""
     found = scorer.probability("rule", own)
     if judge is None:

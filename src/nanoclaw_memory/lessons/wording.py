@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.text import sentences
 
 _ONCE = regex(
     r"\b(?:this (?:one )?time|just (?:this )?once|for once|for (?:now|today)|(?:for|in|on|with) this one|in this case|"
@@ -50,6 +51,11 @@ _ORDER = regex(
     rf"\b(?:please|bitte)\b.*\b{_FROM_NOW_ON}\b|\b{_FROM_NOW_ON}\b.*\b(?:please|bitte)\b",
     re.IGNORECASE,
 )
+# "Keys must be prefixed with lp: from now on": a duty with its beginning, in one sentence.
+_DUTY = regex(
+    rf"\b(?:must|should|shall|needs? to|ha(?:s|ve) to|are to|is to|muss|müssen|soll|sollen)\b.*\b{_FROM_NOW_ON}(?!\w)",
+    re.IGNORECASE,
+)
 # What a person says of themselves, unless it is what they want of the answer.
 _OF_ONESELF = regex(r"(?:i|i['’](?:m|ve)|my|ich|mir|mich|mein\w*)\b", re.IGNORECASE)
 _OF_ANSWER = regex(
@@ -74,8 +80,9 @@ def holds_for_good(own: str) -> bool:
 
 
 def orders_for_good(own: str) -> bool:
-    """Return whether a clause without a subject says that it holds from now on: "from now on squash before merging"."""
-    return any(_ORDER.search(clause) and not _REPORTS.match(clause) for clause in _clauses(own))
+    """Return whether words say that a task or a duty begins: "from now on squash", "keys must be short from now on"."""
+    ordered = any(_ORDER.search(clause) and not _REPORTS.match(clause) for clause in _clauses(own))
+    return ordered or any(_DUTY.search(said) and not _REPORTS.match(said) for said in sentences(own))
 
 
 def is_of_oneself(own: str) -> bool:

@@ -14,7 +14,8 @@ from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.conversations import anchors, topics
 from nanoclaw_memory.conversations.service import excerpt
-from nanoclaw_memory.intake.authorship import LONG, OwnWords, only_reports, split_exchange
+from nanoclaw_memory.intake.authorship import LONG, OwnWords, split_exchange
+from nanoclaw_memory.intake.signs import only_reports
 from nanoclaw_memory.lessons.corrections import asks_of
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
