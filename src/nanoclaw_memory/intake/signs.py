@@ -147,12 +147,19 @@ _EXAMPLE = regex(
 # "also prettier: …", "for the newsletter: …", "when you write SQL: …": a topic, as no speaker is named.
 _TOPIC = regex(
     r"(?:also|and|oh|plus|außerdem|auch|und|noch was|for|in|on|with|when(?:ever)?|if|für|bei|beim|im|mit|wenn|zum|zur)"
-    r"\b(?! (?:\w*(?:ish|isch)|french|german|deutsch|one (?:line|sentence|word)|short|other words|me|him|her|them)\b)"
+    r"\b(?! (?:(?:i|ich|we|wir)\b|\w*(?:ish|isch)|french|german|deutsch|one (?:line|sentence|word)|short|other words|me|him|"
+    r"her|them)\b)"
     r"(?: \S+){1,8}$",
     re.I,
 )
 # "Can you help me: …" asks for something now.
 _ASKS = regex(r"(?:(?:can|could|would|will) (?:you|u)|(?:kannst|könntest|würdest|magst) du)\b", re.I)
+# "Answer as a landlord would: …" may ask for one text, unless the words say that they last.
+_MAKES = regex(
+    r"(?:(?:please|pls|bitte|now|just) )*(?:answer|reply|respond|write|draft|pretend|act|say|tell|give|make|put|turn|"
+    r"change|schreib\w*|antworte|sag\w*|mach\w*|gib|tu|ändere?)\b",
+    re.I,
+)
 # Somebody else's wish before a sign: "my boss wants: …"
 _WISH = regex(
     r"\b(?:wants?|wanted|expects?|requires?|demands?|insists?|möchten?|will|wollen|verlang\w+|wünsch\w+|bittet|bitten)$",
@@ -172,12 +179,16 @@ def is_own_rule(line: str) -> bool:
 
 
 def rule_before_sign(line: str) -> str:
-    """Return the words of an own rule that stand before its first sign or example; empty without either."""
+    """Return the words of an own rule that stand before its example, colon or bracket; empty for a mere topic.
+
+    What stands behind a dash may take back what is said before it ("no background – the office wants it so").
+    """
     sign, example = _SIGN.search(line), _EXAMPLE.search(line)
-    if sign is not None and not is_own_rule(line):
+    if sign is not None and not (is_own_rule(line) and (example or sign[0].lstrip().startswith((":", "(")))):
         return ""
     ends = [found.start() for found in (sign, example) if found]
-    return line[: min(ends)].strip(" ,(") if ends else ""
+    before = line[: min(ends)].strip(" ,(") if ends else ""
+    return "" if _TOPIC.match(before) else before
 
 
 def _goes_on_with_own(sentence: str) -> bool:
@@ -200,7 +211,11 @@ def _opens_rule(label: str, sign: str) -> bool:
     """Return whether words before a sign say how to work, when that holds, or what it is about."""
     if _LASTS.search(label) or _EXAMPLE.search(label):
         return True
-    if len(label.split()) > NAME_WORDS and scorer.probability("rule", label) >= RULE_BEFORE_SIGN:
+    if (
+        len(label.split()) > NAME_WORDS
+        and not _MAKES.match(label)
+        and scorer.probability("rule", label) >= RULE_BEFORE_SIGN
+    ):
         return True
     return _TOPIC.match(label) is not None and not _tells_of_others(label, sign)
 

@@ -22,6 +22,7 @@ from nanoclaw_memory.store.lessons import (
     ABOUT,
     HELD,
     NO_CORRECTION,
+    NOTED,
     STATES,
     LessonTable,
     NewLesson,
@@ -168,7 +169,7 @@ class Learner:
             self._lessons.add(new, exchange.timestamp)
             return
         # Said again, what was not certain becomes a lesson; what was held for another reason stays so.
-        held = taught.sure or taught.reach == "once" or taught.states or new.why.startswith(HELD)
+        held = taught.sure or taught.reach == "once" or taught.states or new.why.startswith((HELD, NOTED))
         is_held = new.state == "candidate" and held
         woken = known.state in ("candidate", "retired") and not is_held
         same_place = new.project == known.project
@@ -200,7 +201,7 @@ class Learner:
             session_id=exchange.session_id,
             exchange_id=exchange.id,
             reach=taught.reach,
-            why=f"{HELD}{reason}; {taught.why}" if reason else taught.why,
+            why=f"{_held_as(taught)}{reason}; {taught.why}" if reason else taught.why,
             project=place.project,
             only_there=place.only,
         )
@@ -248,20 +249,13 @@ def _turns(rule: str) -> set[str]:
 
 def _is_persons(lesson: Lesson, said: Features) -> bool:
     """Return whether a lesson is certainly the person's or adds nothing to their words; only such are activated."""
-    surely = lesson.origin in ("owner", "user") and not lesson.why.startswith(HELD)
+    surely = lesson.origin in ("owner", "user") and not lesson.why.startswith((HELD, NOTED))
     return surely or features(_bare(lesson.lesson)).stems <= said.stems
 
 
 def held_lessons(lessons: LessonTable) -> list[Lesson]:
-    """Return the lessons that await a person's approval and steer nothing until then.
-
-    A fact and what holds once steer nothing in any case: nobody need decide on them.
-    """
-    return [
-        lesson
-        for lesson in lessons.all(("candidate",))
-        if lesson.why.startswith(HELD) and lesson.reach != "once" and STATES not in lesson.why
-    ]
+    """Return the lessons that await a person's approval and steer nothing until then."""
+    return [lesson for lesson in lessons.all(("candidate",)) if lesson.awaits_review]
 
 
 def by_rules(message: str, before: str) -> Teaching | None:
@@ -458,6 +452,11 @@ def _hold_reason(exchange: Exchange, taught: Teaching) -> str:
     if addresses(taught.words):
         reasons.append("names an address, which somebody else may have put into the message")
     return ", ".join([*reasons, *suspicions(taught.words), *steering(taught.words)])
+
+
+def _held_as(taught: Teaching) -> str:
+    """Return whether a lesson that may be somebody else's awaits review; a fact and what holds once steer nothing."""
+    return NOTED if taught.states or taught.reach == "once" else HELD
 
 
 def _with_subject(lesson: str, before: Exchange | None) -> str:

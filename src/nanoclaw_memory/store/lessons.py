@@ -12,6 +12,7 @@ from nanoclaw_memory.store.database import Row
 from nanoclaw_memory.store.table import Table, assignments, insertion
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import HELD as HELD
+from nanoclaw_memory.types import NOTED as NOTED
 from nanoclaw_memory.types import Lesson, Outcome
 
 MAX_QUERY = 500

@@ -193,6 +193,9 @@ HELD = (
 )
 
 
+NOTED = "only noted: "  # the same of a lesson that would steer nothing in any case: nobody need decide on it
+
+
 class Lesson(msgspec.Struct, frozen=True):
     """What a correction taught: when it applies, what to do, and whether it has helped."""
 
@@ -217,9 +220,19 @@ class Lesson(msgspec.Struct, frozen=True):
     only_there: bool = False  # whether its words say that it holds in that project
 
     @property
+    def awaits_review(self) -> bool:
+        """Return whether it steers nothing before a person approves it; each such lesson is in the review."""
+        return self.state == "candidate" and self.why.startswith(HELD)
+
+    @property
     def is_only_noted(self) -> bool:
         """Return whether it steers nothing and awaits no decision: a fact, an exception, something unsure."""
-        return self.state == "candidate" and not self.why.startswith(HELD)
+        return self.state == "candidate" and not self.awaits_review
+
+    @property
+    def reason(self) -> str:
+        """Return how the correction was found, without a review that is over."""
+        return self.why if self.awaits_review else self.why.removeprefix(HELD)
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nanoclaw_memory.entries import lifecycle
+from nanoclaw_memory.entries.ledger import held_key
 from nanoclaw_memory.errors import Conflict, FileProblem, InvalidValue, Refused, StoreError
 from nanoclaw_memory.intake.suspicion import STEERING
 from nanoclaw_memory.lessons.learning import held_lessons
+from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.store.names import fold, slot_of
 from nanoclaw_memory.text import one_line
-from nanoclaw_memory.types import Lesson, Proposal
+from nanoclaw_memory.types import Entry, Lesson, Proposal
 from nanoclaw_memory.upkeep import pages
 from nanoclaw_memory.upkeep.demote import MAX_BYTES, MAX_LINES, size_of
 from nanoclaw_memory.upkeep.retain import with_archived
@@ -36,7 +38,7 @@ PROPOSALS_PAGE = "proposals.md"
 def open_proposals(group: Group) -> list[Proposal]:
     """Return every open proposal: those that make room first, and within a kind those that read like an attack."""
     with suppress(StoreError):  # a read-only home lists what it has
-        for own in group.private_and_shared("facts"):
+        for own in _with_held(group):
             propose_held(own)
     found = [
         proposal for own in group.private_and_shared("entries") for proposal in own.proposals.listed("open")
@@ -46,8 +48,9 @@ def open_proposals(group: Group) -> list[Proposal]:
 
 
 def count_open(group: Group) -> int:
-    """Count the open proposals; write nothing."""
-    return sum(len(own.proposals.listed("open")) for own in group.private_and_shared("entries"))
+    """Count what `open_proposals` returns; write nothing."""
+    listed = sum(len(own.proposals.listed("open")) for own in group.private_and_shared("entries"))
+    return listed + sum(1 for own in _with_held(group) for _ in (*_new_lessons(own), *_new_entries(own)))
 
 
 def holder(group: Group, proposal_id: str) -> Group:
@@ -56,19 +59,58 @@ def holder(group: Group, proposal_id: str) -> Group:
 
 
 def propose_held(group: Group) -> int:
-    """Propose the lessons that need approval; return how many are new."""
-    waiting = [
-        one for one in held_lessons(group.lessons) if not group.proposals.find("lesson", _held_key(one))
-    ]
-    return sum(_propose_lesson(group, lesson) for lesson in waiting)
+    """Propose every lesson and entry that awaits approval and is in no open proposal; return how many are new."""
+    lessons, entries = _new_lessons(group), _new_entries(group)
+    for lesson in lessons:
+        _propose_lesson(group, lesson)
+    for entry in entries:
+        ledger = group.entries.ledger
+        with ledger.db.transaction():
+            ledger.propose(entry)
+            _ask_again(group, "held", held_key(entry.type, entry.content), {"id": entry.id})
+    return len(lessons) + len(entries)
 
 
-def _propose_lesson(group: Group, lesson: Lesson) -> bool:
+def _with_held(group: Group) -> list[Group]:
+    """Return this group and its shared chats, if they have lessons or entries."""
+    both = (*group.private_and_shared("facts"), *group.private_and_shared("entries"))
+    return list({id(own): own for own in both}.values())
+
+
+def _new_lessons(group: Group) -> list[Lesson]:
+    """Return the lessons that await approval and are in no open proposal."""
+    waiting = held_lessons(group.lessons) if group.has("facts") else []
+    return [one for one in waiting if not _is_asked(group, "lesson", _held_key(one))]
+
+
+def _new_entries(group: Group) -> list[Entry]:
+    """Return the entries that await approval and are in no open proposal."""
+    if not group.has("entries"):
+        return []
+    found = group.entries.ledger.table.all(Filter(group.moment(), statuses=("held",)))
+    return [one for one in found if not _is_asked(group, "held", held_key(one.type, one.content))]
+
+
+def _is_asked(group: Group, kind: str, key: str) -> bool:
+    found = group.proposals.find(kind, key) if group.has("entries") else None
+    return found is not None and found.status == "open"
+
+
+def _ask_again(group: Group, kind: str, key: str, payload: Mapping[str, Any]) -> None:
+    """Reopen the proposal of a text that was decided before and is held anew."""
+    found = group.proposals.find(kind, key)
+    if found is not None and found.status != "open":
+        group.proposals.reopen(found.id, group.moment())
+        group.proposals.reword(found.id, payload)
+
+
+def _propose_lesson(group: Group, lesson: Lesson) -> None:
     reach = "at the start of every session" if lesson.general else "before messages that it applies to"
     where = f" in project {lesson.project}" if lesson.only_there else ""
-    proposal = group.proposals.propose(
+    payload = {"text": lesson.lesson, "lesson": lesson.id}
+    group.proposals.propose(
         "lesson",
-        {"text": lesson.lesson, "lesson": lesson.id},
+        payload,
         why=lesson.why,
         key=_held_key(lesson),
         moment=group.moment(),
@@ -77,7 +119,7 @@ def _propose_lesson(group: Group, lesson: Lesson) -> bool:
         origin=lesson.origin,
         effect=f"is given as a lesson {reach}{where}",
     )
-    return proposal is not None
+    _ask_again(group, "lesson", _held_key(lesson), payload)
 
 
 def lesson_key(lesson: Lesson) -> str:

@@ -49,7 +49,7 @@ def show(memory: Memory, lesson_id: int) -> Output:
         f"      when: {lesson.trigger}",
         f"      since {lesson.created_at[:10]}, {lesson.maturity_days} days, corrected {lesson.seen} times"
         + (f", retired: {lesson.retired_because}" if lesson.retired_because else ""),
-        f"      reach: {lesson.reach}" + _place(lesson) + (f"; {lesson.why}" if lesson.why else ""),
+        f"      reach: {lesson.reach}" + _place(lesson) + (f"; {lesson.reason}" if lesson.reason else ""),
     ]
     return Output(detail, [*head, *map(_outcome, detail.outcomes)])
 
