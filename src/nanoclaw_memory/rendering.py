@@ -47,7 +47,38 @@ _SOFT = regex(
 MARK_CHARS = 200  # within which the closing bracket of a forged mark is looked for
 MARK_LETTERS = 4  # minimal letters in common with our marks: a text in another script is no forgery
 UNLIKE = "\0"  # a non-ASCII letter may look like any other
-_TAG = regex(r"<(?=[/?|A-Za-z])")  # clients wrap their input in tags of their own
+# Tags that clients wrap their input in, and that models have learnt to obey: words that such a tag has anywhere, and
+# words that are a part of its name.
+_TAG_PART = regex(
+    "system|memor(?:y|ies)|remind|instruction|assistant|prompt|tool(?:result|call|use)|function(?:call|result)|"
+    "hookcontext|user(?:input|message|said)|antml|imstart|imend|endof(?:text|turn)|growthvector|gatingpolic|"
+    "(?:continuity|stability)context|commandname"
+)
+_TAG_WORDS = frozenset(
+    "user human tool tools function functions result results context message messages thinking think reasoning invoke"
+    " parameter parameters command stdout stderr developer sys inst s bos eos hook role admin agent model ai policy"
+    " policies rules persona recalled continuity stability owner conversation transcript script style iframe".split()
+)
+# Brackets that an eye or a model takes for "<" and ">".
+_OPENED = (
+    "<\u02c2\u1438\u2039\u00ab\u226a\u226e\u227a\u22d6\u2329\u2770\u276c\u276e\u27e8\u27ea\u29fc\u2a79\u3008\u300a"
+    "\ufe3d\ufe3f\ufe64\uff1c"
+)
+_CLOSED = (
+    ">\u02c3\u1433\u203a\u00bb\u226b\u226f\u227b\u22d7\u232a\u2771\u276d\u276f\u27e9\u27eb\u29fd\u2a7a\u3009\u300b"
+    "\ufe3e\ufe40\ufe65\uff1e"
+)
+_ANGLE = regex(rf"[{_OPENED}]")
+_TAG = regex(r"<[/?|A-Za-z]")
+_TYPED = r"(?:&lt;|[^<>=/\"'\n]){0,80}"
+# A bare name, or the types of a generic, closed on the same line: no attribute, no slash.
+_ORDINARY = regex(
+    rf"<[A-Za-z]{_TYPED}(?:<{_TYPED}(?:<{_TYPED}>{_TYPED}){{0,4}}>{_TYPED}){{0,4}}>",
+)
+_INSIDE = regex(rf"(?P<inside>(?:&lt;|[^{_CLOSED}]){{1,200}})(?P<end>[{_CLOSED}])?")
+_OPENERS = f" \t\n/\\|!?\u2044\u2215\uff0f{_OPENED}"
+_NAME_END = regex(rf"[\s{_OPENED}=/]")
+_NAME_PARTS = regex(r"[_.:|-]+")
 _LABELLED = regex(r"\[([^\[\]]*·[^\[\]]*)\]")
 # What opens a Markdown block at the beginning of a line.
 _LEADING = regex(r"[#>\-+*=|~`:<\[\]_]|\d{1,9}(?=[.)](?:\s|$))")  # "4.6" begins no list
@@ -70,19 +101,24 @@ def visible_line(text: str, limit: int | None = None) -> str:
 
 def inert_line(text: str, limit: int | None = None, label: str = "") -> str:
     """Return one line without tags and without anything that resembles our marks or those of blocks with this label."""
-    return _unmarked(_TAG.sub("&lt;", visible_line(text, limit)), label)
+    return _unmarked(_untagged(visible_line(text, limit)), label)
 
 
 def inert_lines(text: str) -> str:
     """Return a page with its lines as written, but without what `inert_line` removes."""
-    return "\n".join(_unmarked(_TAG.sub("&lt;", line)) for line in visible(text).split("\n"))
+    return "\n".join(map(_unmarked, _untagged(visible(text)).split("\n")))
 
 
 def safe_line(text: str, limit: int | None = None) -> str:
-    """Return an inert line that stays one piece of text anywhere in Markdown."""
-    plain = _LABELLED.sub(r"(\1)", _unmarked(visible_line(text, limit)))  # no label of another item
-    # No tag, link or image; an entity, because a backslash could itself be escaped by one before it.
-    plain = plain.replace("<", "&lt;").replace("](", "] (").replace("![", "! [")
+    """Return an inert line that stays one piece of text anywhere in Markdown, for pages: without any tag."""
+    # An entity, because a backslash could itself be escaped by one before it.
+    return item_line(visible_line(text, limit).replace("<", "&lt;"))
+
+
+def item_line(text: str, limit: int | None = None) -> str:
+    """Return an inert line that stays one item of a list: no label of another item, no link, no heading or quote."""
+    plain = _LABELLED.sub(r"(\1)", inert_line(text, limit))
+    plain = plain.replace("](", "] (").replace("![", "! [")
     lead = _LEADING.match(plain)
     if not lead:
         return plain
@@ -109,8 +145,8 @@ def item(about: Iterable[str], text: str) -> str:
 
 def label_of(about: Iterable[str]) -> str:
     """Return what is known about a text, in the brackets that precede it."""
-    parts = (visible_line(part).translate(_OF_LABELS).replace("<", "&lt;") for part in about if part)
-    return _unmarked(" · ".join(parts))
+    parts = (visible_line(part).translate(_OF_LABELS) for part in about if part)
+    return inert_line(" · ".join(parts))
 
 
 def short_ids(text: str) -> str:
@@ -196,20 +232,55 @@ def _codes(run: str) -> str:
     return codes if len(run) <= SHOWN_CODES else f"{codes}…({len(run)} hidden characters)"
 
 
+def _untagged(text: str) -> str:
+    """Return a text without tags; a name in angle brackets stays if nobody gives it a meaning ("BL-<order>")."""
+    return _ANGLE.sub(lambda found: "&lt;" if _is_tag(found.string, found.start()) else found[0], text)
+
+
+def _is_tag(text: str, place: int) -> bool:
+    """Return whether a bracket may begin a tag: a closing one, one with attributes or unclosed, or one of clients."""
+    if _TAG.match(text, place) and not _ORDINARY.match(text, place):
+        return True
+    return _is_of_clients(text, place)
+
+
+def _is_of_clients(text: str, place: int) -> bool:
+    """Return whether the name behind a bracket has a meaning for a client or a model, however it is written."""
+    inside = _INSIDE.match(text, place + 1)
+    if inside is None or not (inside["end"] or _TAG.match(text, place)):
+        return False  # "a < system b" compares
+    # What was rendered once reads as before.
+    written = inside["inside"].replace("&lt;", "<")
+    spelled = _letters(written)  # "< s y s t e m >"
+    if UNLIKE in spelled and spelled.strip(UNLIKE):
+        return True  # letters of two scripts: one of them is there to look like another
+    parts = map(_letters, _NAME_PARTS.split(_NAME_END.split(written.strip(_OPENERS), maxsplit=1)[0]))
+    return _TAG_PART.search(spelled) is not None or not _TAG_WORDS.isdisjoint(parts)
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text as a reader sees them."""
+    if text.isascii():
+        return "".join(filter(str.isalnum, text)).casefold()
+    return _folded(text)[0].replace("/", "").replace("[", "")
+
+
 def _unmarked(line: str, label: str = "") -> str:
     """Return the line with round brackets in place of those of anything that resembles our marks."""
     if not any(_is_bracket(char, "[", "Ps") for char in line):
         return line
     folded, places = _folded(line)
-    chars = list(line)
-    for at in (at for at, char in enumerate(folded) if char == "["):
-        rest, start = folded[at + 1 : at + MARK_CHARS], places[at]
+    letters, chars = list(folded), list(line)
+    # From the end: a bracket that was made round separates no letters before it.
+    for at in reversed([at for at, char in enumerate(folded) if char == "["]):
+        behind = [place for place in range(at + 1, min(at + MARK_CHARS, len(letters))) if letters[place]]
+        rest, start = "".join(letters[place] for place in behind), places[at]
         ours = rest.startswith("/") or any(_reads_as(rest, name) for name in _names(label))
-        if not ours and not (_reads_as(rest, _ABOUT) and _has_colon(line, places[at + len(_ABOUT)])):
+        if not ours and not (_reads_as(rest, _ABOUT) and _has_colon(line, places[behind[len(_ABOUT) - 1]])):
             continue
         after = range(start + 1, min(start + MARK_CHARS, len(line)))
-        chars[start] = "("
-        if end := next((place for place in after if _is_bracket(line[place], "]", "Pe")), 0):
+        chars[start], letters[at] = "(", ""
+        if end := next((place for place in after if _is_bracket(chars[place], "]", "Pe")), 0):
             chars[end] = ")"
     return "".join(chars)
 

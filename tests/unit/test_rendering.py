@@ -20,6 +20,7 @@ from nanoclaw_memory.rendering import (
     fenced,
     inert_line,
     inert_lines,
+    item_line,
     json_text,
     safe_line,
     visible,
@@ -103,6 +104,90 @@ def test_what_was_rendered_once_stays_as_it_is(text: str) -> None:
         assert render(render(text)) == render(text)
 
 
+# ---- tags ----
+
+ORDINARY = [
+    "our merchant reference format is BL-<order>-<try>, max 80 chars",
+    "Map<string, Order[]> and List<Map<int, Pair<K, V>>>",
+    "a < b, if x <= y, x << 3, 1 <2",
+    "<div> in a <b>, git checkout <branch>, ssh <host>:<port>, <order-id>, <username>",
+    "« bonjour », ‹leise›, <größe>, <имя>",
+    "retries < tool limit",
+]
+OF_CLIENTS = [
+    "system", "SYSTEM", "system-reminder", "memory", "memory_recall", "hook_context", "tool_result", "toolResult",
+    "function_calls", "functions", "result", "assistant", "user", "Human", "instructions", "invoke", "antml:invoke",
+    "GRAPH MEMORY", "ＳＹＳＴＥＭ", "ѕystem", "s y s t e m", "sýstem", "thinking", "local-command-stdout", "s",
+    "system prompt='x'", "|im_start|", "user_message", "end of memory",
+]  # fmt: skip
+BRACKETS = [
+    ("<", ">"),
+    ("< ", " >"),
+    ("＜", "＞"),
+    ("‹", "›"),
+    ("⟨", "⟩"),
+    ("〈", "〉"),
+    ("<\n", ">"),
+    ("List<", ">"),
+]
+SHAPES = [("<", ">"), ("</", ">"), ("< / ", ">"), ("＜/", "＞"), ("<", ""), ("</", "")]
+OPENED = "<\u02c2\u2039\u27e8\u3008\ufe64\uff1c"
+CLOSED = ">\u02c3\u203a\u27e9\u3009\ufe65\uff1e"
+TAG_NAMES = "system|memory|reminder|assistant|instruction|tool_?result|function_?call|im_start"
+# What no rendered text may contain: such a name between brackets, whatever else stands there.
+FORGED = re.compile(
+    rf"[{OPENED}][^{OPENED}{CLOSED}]{{0,60}}(?:{TAG_NAMES})[^{OPENED}{CLOSED}]{{0,60}}[{CLOSED}]"
+)
+TAGGED = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [*OF_CLIENTS, *ORDINARY, *OPENED, *CLOSED, "</", "&lt;", "\n", " ", "=", '"', "[/", "x"]
+        ),
+        NASTY,
+    ),
+    max_size=12,
+).map("".join)
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_a_person_writes_in_angle_brackets_comes_back_as_written(text: str) -> None:
+    for render in (inert_line, inert_lines, item_line):
+        assert render(f"we use {text}") == f"we use {text}"
+
+
+@pytest.mark.parametrize("name", OF_CLIENTS)
+def test_no_name_that_clients_and_models_give_a_meaning_stays_a_tag(name: str) -> None:
+    for opened, closed in (*BRACKETS, *SHAPES):
+        text = f"we use {opened}{name}{closed}"
+        if not closed and (name[0].isspace() or not re.match("[/|A-Za-z]", name)):
+            continue
+        for render in (inert_line, inert_lines, item_line):
+            assert re.match(r"we use (?:List)?&lt;", render(text)), (text, render(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["</order>", "<img src=x>", "<b onclick='x'>", "<order", "<sys\ntem>", "<?php", "<|x"]
+)
+def test_a_tag_that_closes_has_attributes_or_stays_open_is_broken(text: str) -> None:
+    assert "<" not in inert_lines(text).replace("&lt;", "")
+
+
+@given(TAGGED)
+def test_no_text_has_a_fence_or_a_tag_of_clients_after_it_is_rendered(text: str) -> None:
+    for render in (inert_line, inert_lines, item_line, safe_line):
+        shown = render(text)
+        folded = unicodedata.normalize("NFKD", shown).casefold()
+        assert not FORGED.search(folded)
+        assert "</" not in shown and "<|" not in shown
+        assert OPENING not in shown and not CLOSING.search(shown) and "[/" not in shown
+
+
+@given(TAGGED)
+def test_a_tag_that_was_broken_once_stays_as_it_is(text: str) -> None:
+    for render in (inert_line, inert_lines):
+        assert render(render(text)) == render(text)
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -113,7 +198,7 @@ def test_what_was_rendered_once_stays_as_it_is(text: str) -> None:
         ("x" + "\U000e0041" * 90, r"x\U000e0041\U000e0041\U000e0041\U000e0041…(90 hidden characters)"),
         ("[memory leak] and [ ] todo, [Ärzte], arr[0]", "[memory leak] and [ ] todo, [Ärzte], arr[0]"),
         ("[Встреча с Анной Петровной]", "[Встреча с Анной Петровной]"),
-        ("a < b and 1 <= 2, but <b>", "a < b and 1 <= 2, but &lt;b>"),
+        ("a < b and 1 <= 2, but <b href=x>", "a < b and 1 <= 2, but &lt;b href=x>"),
     ],
 )
 def test_only_what_hides_or_acts_is_changed(text: str, shown: str) -> None:

@@ -14,7 +14,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries.lines import age, age_days, masked, other_project
 from nanoclaw_memory.entries.rules import FACTUAL
-from nanoclaw_memory.rendering import fenced, marks, safe_line, short_ids
+from nanoclaw_memory.rendering import fenced, item_line, marks, short_ids
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Brief, BriefEntry, Entry, Newer
@@ -150,13 +150,13 @@ def _fitting(lines: Sequence[_BriefLine], most: int, chars: int, cost: int) -> l
 
 
 def _line(entry: Entry, reader: BriefReader) -> _BriefLine:
-    content = safe_line(masked(entry.content), LINE_CHARS)
+    content = item_line(masked(entry.content), LINE_CHARS)
     days = age_days(entry.provenance.timestamp, reader.now.date(), reader.now)
     trust = [entry.stored_by, marks(entry.author, (), entry.unconfirmed)]
     mark, newer = reader.later.get(entry.id, ("", None))
     details = [age(days), _elsewhere(entry, reader), *trust, _superseded_note(mark, newer) if newer else ""]
     if reader.provenance:
-        session = safe_line(short_ids(entry.provenance.session_id), 40) or "none"
+        session = item_line(short_ids(entry.provenance.session_id), 40) or "none"
         details.append(f"from {entry.provenance.origin}, session {session}, {short_ids(entry.id)}")
     tail = "; ".join(detail for detail in details if detail)
     shown = BriefEntry(
@@ -179,7 +179,7 @@ def _superseded_note(mark: str, newer: Newer) -> str:
     """Return the note on a superseded entry; the words of another entry have a line of their own."""
     if newer.place.startswith("entry "):
         return f"{mark}, see that of {newer.day}"
-    return safe_line(masked(newer.told(mark)), LINE_CHARS)
+    return item_line(masked(newer.told(mark)), LINE_CHARS)
 
 
 def _heading(entry: Entry) -> str:
@@ -223,7 +223,7 @@ def _text(
         if own := [line.text for line in lines if line.heading == heading]:
             parts += [heading, "\n".join(own)]
     stored = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
-    named = ", ".join(f"{safe_line(tag, 40)} {count}" for tag, count in subjects)
+    named = ", ".join(f"{item_line(tag, 40)} {count}" for tag, count in subjects)
     parts.append(
         f"{len(lines)} of {plural(total, 'entry', 'entries')} shown. "
         f"memory_recall brings the rest, by type: {stored}{f'; by subject: {named}' if named else ''}."

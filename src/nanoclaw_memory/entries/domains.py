@@ -14,7 +14,7 @@ from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NanoClawError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line, safe_line
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.entries import PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.store.proposals import Proposals
@@ -182,7 +182,7 @@ class DomainFiles:
         if text and self._intake.forgets(text):
             return 0
         before = [f"- {_text(entry)}"] if entry else []
-        after = [f"+ {safe_line(text)}"] if text else []
+        after = [f"+ {item_line(text)}"] if text else []
         proposal = self._proposals.propose(
             "domain-edit",
             {

@@ -16,7 +16,7 @@ from nanoclaw_memory.entries.rules import TYPES
 from nanoclaw_memory.errors import FileProblem, InvalidValue, NotFound, PathRefused, Refused, StoreError
 from nanoclaw_memory.intake.intake import Intake
 from nanoclaw_memory.intake.suspicion import folded
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.entries import EntryTable, Filter
@@ -160,7 +160,7 @@ class EntryLedger:
             key=held_key(entry.type, entry.content),
             moment=by.timestamp,
             source=f"session {by.session_id or 'none'}, {by.origin}",
-            diff=f"+ [{entry.type}] {safe_line(entry.content)}",
+            diff=f"+ [{entry.type}] {item_line(entry.content)}",
             origin=by.origin,
             effect=effect if held else "counts as the person's own words",
             text=folded(entry.content),

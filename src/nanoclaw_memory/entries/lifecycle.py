@@ -13,7 +13,7 @@ from nanoclaw_memory.entries.domains import domain_path
 from nanoclaw_memory.entries.entries import Entries
 from nanoclaw_memory.entries.rules import EntryDraft
 from nanoclaw_memory.errors import Refused
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.store.entries import Filter
 from nanoclaw_memory.text import fingerprint
 from nanoclaw_memory.types import Entry, Proposal
@@ -82,7 +82,7 @@ def propose_stale(entries: Entries) -> int:
             key=f"{entry.id}\n{entry.used_at}",
             moment=entries.ledger.moment(),
             source=entry.id,
-            diff=f"- [{entry.type}] {safe_line(entry.content)}",
+            diff=f"- [{entry.type}] {item_line(entry.content)}",
             origin=entry.author,
             effect="leaves brief, search and recall; it is kept in the archive",
         )

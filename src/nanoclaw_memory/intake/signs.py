@@ -147,13 +147,13 @@ _EXAMPLE = regex(
 # "also prettier: …", "for the newsletter: …", "when you write SQL: …": a topic, as no speaker is named.
 _TOPIC = regex(
     r"(?:also|and|oh|plus|außerdem|auch|und|noch was|for|in|on|with|when(?:ever)?|if|für|bei|beim|im|mit|wenn|zum|zur)"
-    r"\b(?! (?:(?:i|ich|we|wir)\b|\w*(?:ish|isch)|french|german|deutsch|one (?:line|sentence|word)|short|other words|me|him|"
-    r"her|them)\b)"
+    r"\b(?! (?:(?:i|ich|we|wir)\b|\w*(?:ish|isch)|french|german|deutsch|one (?:line|sentence|word)|short|other words|"
+    r"me|him|her|them)\b)"
     r"(?: \S+){1,8}$",
     re.I,
 )
 # "Can you help me: …" asks for something now.
-_ASKS = regex(r"(?:(?:can|could|would|will) (?:you|u)|(?:kannst|könntest|würdest|magst) du)\b", re.I)
+_ASKS = regex(r"^(?:(?:can|could|would|will) (?:you|u)|(?:kannst|könntest|würdest|magst) du)\b", re.I)
 # "Answer as a landlord would: …" may ask for one text, unless the words say that they last.
 _MAKES = regex(
     r"(?:(?:please|pls|bitte|now|just) )*(?:answer|reply|respond|write|draft|pretend|act|say|tell|give|make|put|turn|"
@@ -173,9 +173,19 @@ def is_own_rule(line: str) -> bool:
     The words before the first sign of each sentence must say how to work or when it holds, and ask nothing about a
     text. A lone name before a colon may be a speaker's, and what somebody wrote is theirs.
     """
-    if "\n" in line or not _SIGN.search(line):
+    start, sign = 0, _SIGN.search(line)
+    if sign is None or "\n" in line or any(map(_OF_A_TEXT.match, sentences(line))):
         return False
-    return all(map(_goes_on_with_own, sentences(line)))
+    while sign is not None:
+        before = sentences(line[start : sign.start()])
+        label = before[-1].strip(" ,;") if before else ""
+        if _OF_A_TEXT.match(label) or any(pattern.search(label) for pattern in (_ASKS, _RECEIVED, _WISH)):
+            return False
+        if (not start or len(before) > 1) and not _opens_rule(label, sign[0]):
+            return False
+        start = sign.start() + 1
+        sign = _SIGN.search(line, start)
+    return True
 
 
 def rule_before_sign(line: str) -> str:
@@ -189,22 +199,6 @@ def rule_before_sign(line: str) -> str:
     ends = [found.start() for found in (sign, example) if found]
     before = line[: min(ends)].strip(" ,(") if ends else ""
     return "" if _TOPIC.match(before) else before
-
-
-def _goes_on_with_own(sentence: str) -> bool:
-    """Return whether no sign in a sentence introduces another's text."""
-    start, sign = 0, _SIGN.search(sentence)
-    if _OF_A_TEXT.match(sentence):
-        return False
-    while sign is not None:
-        label = sentence[start : sign.start()].strip(" ,;")
-        if _OF_A_TEXT.match(label) or _ASKS.match(label) or _RECEIVED.search(label) or _WISH.search(label):
-            return False
-        if not start and not _opens_rule(label, sign[0]):
-            return False
-        start = sign.start() + 1
-        sign = _SIGN.search(sentence, start)
-    return True
 
 
 def _opens_rule(label: str, sign: str) -> bool:

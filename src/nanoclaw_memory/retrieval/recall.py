@@ -15,7 +15,7 @@ from nanoclaw_memory.entries.lines import age, as_hit, masked, origin_of, other_
 from nanoclaw_memory.entries.rules import choice, whole
 from nanoclaw_memory.entries.shared import SharedEntries
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.rendering import fenced, item, marks, safe_line, short_ids, visible_line
+from nanoclaw_memory.rendering import fenced, item, item_line, marks, short_ids, visible_line
 from nanoclaw_memory.retrieval.candidates import Candidate
 from nanoclaw_memory.retrieval.chunker import BY, without_speaker
 from nanoclaw_memory.retrieval.hits import hits_of
@@ -231,7 +231,7 @@ def _parts(hit: Hit, project: str, today: date | None = None) -> tuple[list[str]
         text = without_speaker(text, hit.speaker) if hit.speaker else shown(text)
     warned = marks(hit.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed)
     about += [hit.status, other_project(hit.project, project), warned]
-    return list(map(short_ids, about)), safe_line(masked(text))
+    return list(map(short_ids, about)), item_line(masked(text))
 
 
 def _without_bullet(text: str) -> str:
@@ -309,7 +309,7 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
         id=hit.id,
         type=hit.type,
         category=hit.type,
-        content=safe_line(hit.content, BRIEF_CHARS) if brief else hit.content,
+        content=item_line(hit.content, BRIEF_CHARS) if brief else hit.content,
         priority=hit.priority,
         score=round(_score(hit), 4),
         stored_at=hit.created_at,
@@ -333,8 +333,8 @@ def _from_entry(hit: EntryHit, wanted: RecallRequest, scope: Scope, found: Hit |
     about += ["related" if hit.why == "related" else found.status if found else ""]
     about.append(other_project(hit.provenance.project, scope.project))
     about.append(marks(hit.provenance.origin if hit.untrusted else "", hit.suspicions, hit.unconfirmed))
-    tail = f" (why: {safe_line(context, BRIEF_CHARS)})" if context else ""
-    line = item(map(short_ids, about), safe_line(hit.content, BRIEF_CHARS if brief else None) + tail)
+    tail = f" (why: {item_line(context, BRIEF_CHARS)})" if context else ""
+    line = item(map(short_ids, about), item_line(hit.content, BRIEF_CHARS if brief else None) + tail)
     return _Packed(entry, line, hit.status == "held")
 
 
@@ -354,7 +354,7 @@ def _from_hit(hit: Hit, wanted: RecallRequest, scope: Scope) -> _Packed:
         id=place,
         type=kind,
         category=kind,
-        content=safe_line(masked(_without_bullet(hit.text)), most),
+        content=item_line(masked(_without_bullet(hit.text)), most),
         priority="medium",
         score=round(RELEVANCE * relevance + IMPORTANCE * OF_OTHERS, 4),
         stored_at=hit.created_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
@@ -61,7 +61,7 @@ def _answer(hits: list[PolicyHit]) -> Draft | Silence:
     return Draft(
         blocks.POLICIES,
         tuple(
-            f"• {safe_line(f'{hit.policy.id} {hit.policy.title}: {hit.policy.gate}', MAX_LINE)}"
+            f"• {item_line(f'{hit.policy.id} {hit.policy.title}: {hit.policy.gate}', MAX_LINE)}"
             for hit in found
         ),
         fence=FENCE,

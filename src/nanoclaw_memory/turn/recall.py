@@ -9,7 +9,7 @@ from nanoclaw_memory.entries.lines import masked
 from nanoclaw_memory.errors import NotFound, StoreError
 from nanoclaw_memory.intake.secrets import mask_fact
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.rendering import label_of, marks, safe_line
+from nanoclaw_memory.rendering import item_line, label_of, marks
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.ranking import snippet
@@ -113,7 +113,7 @@ def _steers(candidate: Candidate, origin: str = "") -> bool:
 
 def _document(hit: Hit) -> str:
     return (
-        f"• [{label_of((f'{hit.corpus}/{hit.path}', hit.heading))}] {safe_line(masked(hit.text), MAX_LINE)}"
+        f"• [{label_of((f'{hit.corpus}/{hit.path}', hit.heading))}] {item_line(masked(hit.text), MAX_LINE)}"
     )
 
 
@@ -121,7 +121,7 @@ def _text(candidate: Candidate, message: str) -> str:
     """Return the lines of a passage that say most, without label and list mark."""
     passage = candidate.stored.passage
     lines = snippet(body_of(passage), 1, message, MAX_LINE)[2].split("\n")
-    return safe_line(
+    return item_line(
         masked("\n".join(_without_credential(line, passage.heading) for line in lines)), MAX_LINE
     )
 

@@ -16,7 +16,7 @@ from nanoclaw_memory.graph.refresh import VERSION, Refresh
 from nanoclaw_memory.intake.suspicion import suspicions
 from nanoclaw_memory.lessons.learning import Learner
 from nanoclaw_memory.lessons.service import days, ripe
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.settings import Settings
 from nanoclaw_memory.statements import features, restates
 from nanoclaw_memory.store.mentions import MentionTable
@@ -213,7 +213,7 @@ def _prune(group: Group, dry_run: bool) -> JobResult:
         key=" ".join(str(fact.id) for fact in found),
         moment=group.moment(),
         source="facts.db",
-        diff="\n".join(f"- {safe_line(fact.text, 200)}" for fact in found),
+        diff="\n".join(f"- {item_line(fact.text, 200)}" for fact in found),
         effect="are no longer answers of the graph; their history and the lines that state them stay",
     )
     return JobResult(int(made is not None))

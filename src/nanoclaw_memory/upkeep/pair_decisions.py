@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from nanoclaw_memory.intake.suspicion import suspicions
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.store.currency import BOTH, EARLIER, SUPERSEDED, Overtaken
 from nanoclaw_memory.text import fingerprint, one_line
@@ -118,7 +118,7 @@ def _propose(group: Group, older: Entry, newer: Entry, reason: str) -> bool:
         key=f"{older.id}\n{newer.id}",
         moment=group.moment(),
         source=older.id,
-        diff=f"- [{older.type}] {safe_line(older.content)}\n  [{newer.type}] {safe_line(newer.content)}",
+        diff=f"- [{older.type}] {item_line(older.content)}\n  [{newer.type}] {item_line(newer.content)}",
         origin=older.author,
         effect="leaves brief, search and recall; it is kept in the archive",
     )

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict, replace
 
-from nanoclaw_memory.rendering import safe_line
+from nanoclaw_memory.rendering import item_line
 from nanoclaw_memory.settings.sections import GraphSettings
 from nanoclaw_memory.statements import text_key
 from nanoclaw_memory.store.names import slot_of
@@ -148,7 +148,7 @@ def _values_proposal(kind: str, world: str, older: Any, newer: Any) -> ProposalR
     return _conflict(
         (world, kind, id_of(kind, older), id_of(kind, newer)),
         {"table": kind, "entity": entity, "key": key, "older": _value(older), "newer": _value(newer)},
-        diff=f"- {safe_line(f'{entity}.{key} = {_value(older)}')}\n+ {safe_line(_value(newer))}",
+        diff=f"- {item_line(f'{entity}.{key} = {_value(older)}')}\n+ {item_line(_value(newer))}",
         created_at=max(older.created_at, newer.created_at),
         origin=newer.origin,
         effect="the newer value holds and the older one is history; if rejected, both stay",
@@ -167,7 +167,7 @@ def conflicting_successors(merged: ImportedRows, world: str) -> Iterator[Proposa
             yield _conflict(
                 (world, merged.kind, older.id, newer.id),
                 {"table": "entries", "older": older.id, "newer": newer.id},
-                diff=f"- {safe_line(older.content)}\n+ {safe_line(newer.content)}",
+                diff=f"- {item_line(older.content)}\n+ {item_line(newer.content)}",
                 created_at=max(older.created_at, newer.created_at),
                 origin=newer.author,
                 effect="the newer entry replaces the older one; if rejected, both stay",

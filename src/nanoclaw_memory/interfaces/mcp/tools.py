@@ -12,7 +12,7 @@ from pydantic import Field
 from nanoclaw_memory.clock import local_day
 from nanoclaw_memory.interfaces.mcp.texts import for_model
 from nanoclaw_memory.memory import Memory
-from nanoclaw_memory.rendering import fenced, inert_line, inert_lines, safe_line, short_ids
+from nanoclaw_memory.rendering import fenced, inert_line, inert_lines, item_line, short_ids
 from nanoclaw_memory.types import Fact, GraphAnswer, Recall, Relation, Stored, stated_by
 
 Query = Annotated[str, Field(description="A question or key words", max_length=10_000)]
@@ -87,7 +87,7 @@ class Tools:
             f" [{'; '.join(filter(None, (short_ids(one.source), stated_by(one.origin))))}]"
             for one in known
         ]
-        return fenced(map(safe_line, lines)) or "Nothing is known about that."
+        return fenced(map(item_line, lines)) or "Nothing is known about that."
 
     def memory_recall(
         self,
@@ -130,7 +130,7 @@ class Tools:
             for share in audit.analysis.breakdown
         ]
         lines += [f"{advice.risk} risk: {advice.description}" for advice in audit.recommendations]
-        return "\n".join(map(safe_line, map(short_ids, lines))) or "Nothing is stored yet."
+        return "\n".join(map(item_line, map(short_ids, lines))) or "Nothing is stored yet."
 
     def memory_shared_recall(self, query: Query, token_budget: Budget = 3000) -> str:
         """Recall what other groups have published to this one."""
@@ -146,7 +146,7 @@ class Tools:
             f"{hit.policy.id} {hit.policy.title}: {hit.policy.gate} (when: {hit.policy.trigger})"
             for hit in hits
         ]
-        return "\n".join(map(safe_line, lines)) or "No policy is met."
+        return "\n".join(map(item_line, lines)) or "No policy is met."
 
     def memory_turn(
         self,
@@ -219,7 +219,7 @@ class Tools:
         )
         alike = [self._memory.entries.get(one) for one in stored.similar]
         return "\n".join(
-            [_stored(stored), *(f"{short_ids(entry.id)}: {safe_line(entry.content, 120)}" for entry in alike)]
+            [_stored(stored), *(f"{short_ids(entry.id)}: {item_line(entry.content, 120)}" for entry in alike)]
         )
 
     def memory_graph_query(
@@ -241,7 +241,7 @@ class Tools:
         `MATCH ()-[r]->() RETURN type(r), count(*)` lists the relations that there are.
         """
         table = self._memory.graph.query(query, as_of, limit)
-        text = fenced(map(safe_line, table.lines)) or "Nothing matches."
+        text = fenced(map(item_line, table.lines)) or "Nothing matches."
         more = ["there are more rows than these"] * table.truncated
         return "\n".join([self._noted(text, table.degraded), *map(inert_line, (*table.notes, *more))])
 
@@ -305,4 +305,4 @@ def _stored(stored: Stored) -> str:
 def _facts(answer: GraphAnswer) -> str:
     lines = [hit.told + (" [linked]" if hit.linked else "") for hit in answer.hits]
     notes = [f"{name} may mean several: {', '.join(answer.entities)}" for name in answer.ambiguous]
-    return fenced(map(safe_line, lines + notes)) or "Nothing is known about that."
+    return fenced(map(item_line, lines + notes)) or "Nothing is known about that."
