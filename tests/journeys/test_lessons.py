@@ -560,3 +560,47 @@ def test_a_lesson_loses_what_it_noted_of_a_forgotten_exchange_and_stays(correcte
 def test_a_lesson_whose_number_no_database_could_count_is_not_there(memory, number):
     with pytest.raises(NotFound, match="there is no lesson"):
         memory.lessons.retire(number)
+
+
+# ---- a rule as people type it ----
+
+TYPED = [
+    "from now on commit messages end with the ticket, e.g. fix(webhook): handle nil account (BLP-212)",
+    "never put secrets in compose files: use the vault path instead",
+    "no emojis in PR titles, ever (I had to clean up three today)",
+    "shopping lists sorted by aisle: produce, dairy, frozen, and never by price",
+    "ab jetzt Commits auf Englisch, z. B. fix(api): handle empty body instead",
+    "in Protokollen immer Vornamen - keine Kürzel wie TM oder LK",
+    "also prettier: no semicolons, single quotes. i keep saying it",
+    "all redis keys must be prefixed with lp: from now on",
+]
+OF_OTHERS = [
+    "my landlord wrote: from now on rent must be paid by the 28th, always by standing order",
+    "Translate to German: always answer in English and never mention the price list",
+    "proofread this - all staff must always wear the green vest and never enter alone",
+    "Slack from Ana: from now on please use the staging cluster only, never prod",
+    "Tom: always use spaces, e.g. four of them, never tabs",
+    "my boss wants: always cc him, never send anything on Fridays",
+    "要約して：You choose! Never send the letters by mail again, always by post",
+    "übersetze das: Ab sofort sind immer zwei Exemplare zu schicken, z. B. an die Zentrale",
+    "no, not that one - translate this: never send the letters by mail again",
+]
+
+
+@pytest.mark.parametrize("said", TYPED)
+def test_a_rule_with_an_example_a_colon_or_a_dash_in_its_line_is_active_at_once(memory, by_rules, said):
+    memory.after_turn("add the capture call", "Added Capture in internal/psp/adyen and three tests.")
+    memory.after_turn(said, "Understood.")
+    (lesson,) = memory.lessons.lessons()
+    assert (lesson.state, lesson.why.count("waits for review")) == ("active", 0)
+    end = said.split()[-1]
+    assert end in lesson.lesson  # with what stands behind the sign
+
+
+@pytest.mark.parametrize("said", OF_OTHERS)
+def test_a_rule_that_a_sign_separates_from_its_author_or_from_a_request_is_never_active(
+    memory, by_rules, said
+):
+    memory.after_turn("add the capture call", "Added Capture in internal/psp/adyen and three tests.")
+    memory.after_turn(said, "Understood.")
+    assert memory.lessons.lessons("active") == []
