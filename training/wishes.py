@@ -142,7 +142,7 @@ def examples(each: int, halves: tuple[int, ...]) -> list[Example]:
     found: list[Example] = []
     for name, kind in (("keep.txt", 1), ("forget.txt", 2)):
         for language, pattern in patterns(name):
-            for _ in range(2 * each):
+            for _ in range(2 * kind * each):  # there are fewer patterns of wishes to forget
                 inside, outside = clauses_of(*wish(pattern, language, kind == 1 or DRAW.random() < 0.15))
                 found += [(one, kind) for one in inside]
                 found += [(one, 0) for one in outside]
