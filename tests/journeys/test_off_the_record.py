@@ -11,6 +11,8 @@ import pytest
 
 from nanoclaw_memory.intake.memory_requests import asks_not_to_store, asks_to_forget
 from nanoclaw_memory.memory import Memory
+from nanoclaw_memory.memory.remote_spool import RemoteSpool
+from nanoclaw_memory.types import Scope, ToolCall
 
 SECRET = "Jonas wants to sell the Zwickau practice. keep that to yourself, don't store it"
 
@@ -123,6 +125,13 @@ def test_most_wishes_of_several_authors_are_understood(names: tuple[str, ...], l
 def test_nothing_that_only_sounds_alike_is_taken_for_a_wish():
     others = texts_of("lookalikes.txt", "lookalikes_2.txt", "noforget.txt", "own.txt", "notown.txt")
     assert [text for text in others if asks_not_to_store(text)] == []
+
+
+def test_nearly_all_wishes_that_nothing_was_built_from_are_understood():
+    unkept, forgotten, others = (texts_of(f"apart_{kind}.txt") for kind in ("wishes", "forget", "others"))
+    assert sum(map(asks_not_to_store, unkept)) >= 0.92 * len(unkept)
+    assert sum(map(asks_to_forget, forgotten)) >= 0.92 * len(forgotten)
+    assert sum(asks_not_to_store(text) or asks_to_forget(text) for text in others) <= 0.05 * len(others)
 
 
 def anywhere(home: Path, word: bytes) -> list[Path]:
@@ -309,3 +318,101 @@ def test_a_wish_to_forget_is_not_recalled_itself(memory: Memory):
     ):
         assert "Vergiss bitte" not in memory.for_session("next").before_turn(message).text
     assert "Salat" in memory.for_session("other").before_turn("Wer bringt am Freitag den Salat mit?").text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "dont put this anywhere: priya told me they might cut the Zwickau budget in q2",
+        "don't note this anywhere pls, the Zwickau site closes",
+        "keep this out of memory pls. I applied in Zwickau",
+        "pls dont save this msg. we sell Zwickau in may",
+        "bitte nirgendwo ablegen: Zwickau wird verkauft",
+        "the Zwickau deal is off, and pls dont rember this one",
+        "Priya (dont write this down) says Zwickau is next",
+        "n'enregistre pas ce message stp : on ferme Zwickau",
+        "no lo apuntes en ningún sitio: cierran Zwickau",
+        "non segnartelo da nessuna parte, Zwickau chiude",
+        "sla dit nergens op aub, Zwickau gaat dicht",
+    ],
+)
+def test_what_somebody_does_not_want_kept_in_their_own_words_is_in_no_file(ncm, home: Path, message: str):
+    ncm("init")
+    assert "[KEEPING]" in hook(ncm, "UserPromptSubmit", prompt=message)
+    hook(ncm, "Stop", last_assistant_message="I will not mention Zwickau.")
+    hook(ncm, "UserPromptSubmit", prompt="What are we working on?")
+    hook(ncm, "Stop", last_assistant_message="On the budget.")
+    hook(ncm, "SessionEnd", reason="other")
+    assert "Zwickau" not in ncm("--session", "s2", "turn", "What do you know about Zwickau?").out
+    assert anywhere(home, b"Zwickau") == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "pls delete the thing about my landlord from your memory",
+        "wipe the landlord thing please",
+        "lösch bitte das mit dem Vermieter",
+        "what I told you about the landlord, can you erase it?",
+        "The rent went up. Pls get rid of what you know about my landlord. And what's for lunch?",
+    ],
+)
+def test_a_wish_to_forget_gets_the_way_to_do_it_and_never_the_thing(memory: Memory, message: str):
+    memory.store("My landlord Mr. Quill sues us over the rent; mein Vermieter klagt", "fact")
+    memory.graph.upsert("landlord", "name", "Quill")
+    memory.after_turn("My landlord Mr. Quill sues us over the rent", "That is hard.")
+    told = memory.for_session("next").before_turn(message).text
+    assert "ncm forget" in told
+    assert "Quill" not in told
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "don't save the file yet",
+        "the cache should not store this header",
+        "keep this out of the public API",
+        "delete the landlord table",
+        "forget about the deadline, we have time",
+        "nobody remembers the password policy",
+        "Why do neural networks forget what they learnt?",
+        "Speicher die Datei noch nicht.",
+        "Lösch bitte die Zeile mit dem Vermieter aus der Tabelle.",
+        "Never store passwords in the log.",
+    ],
+)
+def test_rules_for_code_files_and_things_are_no_request_about_memory(message: str):
+    assert not asks_not_to_store(message) and not asks_to_forget(message)
+
+
+def test_a_tool_that_is_called_for_a_message_off_the_record_is_not_noted(ncm, memory: Memory, home: Path):
+    memory.before_turn("dont put this anywhere: we sell the practice")
+    memory.report_tools([ToolCall("Bash", "grep Zwickau sales.csv")])
+    memory.after_turn("dont put this anywhere: we sell the practice", "I see.")
+    hook(ncm, "UserPromptSubmit", prompt="dont put this anywhere: we sell the practice")
+    memory.for_session("s1").report_tools([ToolCall("Bash", "grep Zwickau sales.csv")])
+    assert anywhere(home, b"Zwickau") == []
+
+
+def test_the_title_that_a_client_gave_a_talk_off_the_record_is_not_archived(
+    memory: Memory, home: Path, tmp_path: Path
+):
+    said = [("user", "Where is the fridge?"), ("assistant", "In room three.")]
+    said += [("user", "pls dont save this msg. we sell Zwickau"), ("assistant", "Zwickau, I see.")]
+    rows = [{"type": who, "sessionId": "s1", "message": {"role": who, "content": text}} for who, text in said]
+    rows.append({"type": "summary", "summary": "Sale of Zwickau"})
+    path = tmp_path / "s1.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert memory.before_compaction(str(path)) is not None
+    assert anywhere(home, b"room three") != []
+    assert anywhere(home, b"Zwickau") == []
+
+
+def test_a_thin_client_spools_a_mark_for_a_message_off_the_record_and_its_answer(tmp_path: Path):
+    spool, scope = RemoteSpool(tmp_path), Scope(session_id="s1")
+    spool.note(scope, "prompt", "dont put this anywhere: we sell Zwickau")
+    spool.note(scope, "answer", "Zwickau, I see.")
+    spool.note(scope, "prompt", "Where is the fridge?")
+    spool.note(scope, "answer", "In room three.")
+    assert anywhere(tmp_path, b"Zwickau") == []
+    assert anywhere(tmp_path, b"room three") != []

@@ -76,7 +76,7 @@ def archive(
     fresh = _new_turns(_archived_turns(home, group, parts), masked)
     if not fresh:
         return None
-    given = intake.admit_or_none(transcript.title)
+    given = intake.admit_or_none(_title_told(transcript))
     title = one_line(given.text if given else "")[:120] or title_of(fresh)
     written = []
     for number, piece in enumerate(_pieces(fresh), len(parts) + 1):
@@ -113,6 +113,12 @@ def unarchived(
     return bool(
         _new_turns(_archived_turns(home, group, _parts(home, group, _key(transcript), known)), masked)
     )
+
+
+def _title_told(transcript: Transcript) -> str:
+    """Return the title that a client gave; none if it may sum up what must not be stored."""
+    kept = sum(1 for _ in without_off_record(transcript.said))
+    return transcript.title if kept == len(transcript.said) else ""
 
 
 def _key(transcript: Transcript) -> str:

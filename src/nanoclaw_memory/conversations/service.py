@@ -181,6 +181,11 @@ class Conversations:
             return  # recorded already, by the hook or by a server too slow for its hook
         self.spool.note(self.scope, kind, spooled, self.clock.now(), checked)
 
+    def is_off_record(self) -> bool:
+        """Return whether the session's message that waits for its answer must not be stored."""
+        waiting = self.spool.open_question(self.scope.session_id)
+        return waiting is not None and waiting[0] == UNKEPT
+
     def note_answer_from(self, transcript: str) -> bool:
         """Spool the answer to this session's open question from the end of a transcript; return whether it was
         found.

@@ -1,10 +1,16 @@
-"""Detect a person's requests about memory: not to store something, or to forget something."""
+"""Detect a person's requests about memory: not to store something, or to forget something.
+
+A trained scorer finds most of them (`request_scorer`); the grammar below finds those not to store something that name
+a confidence, or consist of few words in an unusual order.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
+from nanoclaw_memory.intake import request_scorer
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.text import STOP_WORDS, words
 from nanoclaw_memory.types import Utterance
@@ -239,55 +245,6 @@ _STATING = frozenset(
     "is are was were has have had will wants says said told owe ist sind war hat haben will".split()
 )
 _ASKING = frozenset("please do don't can could would will you let's just then now once when if bitte".split())
-_MINE = r"(?:my|mein(?:e[nmrs]?)?)"
-_YOURS = r"(?:(?:from|out of|in|aus) (?:your|the|dein(?:e[nmr]?)?|dem) (?:memory|notes|gedächtnis|notizen))"
-_TOLD = (
-    r"(?:,? ?(?:was|dass|that|what)? ?\b(?:ich|i|du|you|wir|we)(?:['’]ve)? (?:[^.!?:;,\n]{0,60}? )?"
-    r"(?:gesagt|erzählt|geschrieben|erwähnt|weißt|weisst|gemerkt|gespeichert|said|told|mentioned|"
-    r"know|stored|have|remember))\b"
-)
-_ASKED = (
-    r"(?:^|[.!?:;,–—\n]\s{0,4})(?:(?:please|bitte|hey|ok|and|und|also|so|now|then|einfach|ach|dann),? ){0,3}"
-    r"(?P<asked>(?:(?:can|could|would|will|kannst|könntest|würdest|magst) (?:you|du) |(?:du|you) "
-    r"(?:kannst|sollst|can|should) |"
-    r"i['’]?(?:d| would) like you to |i want you to )?(?:(?:please|bitte|just|mal|einfach) ){0,3})"
-)
-_YOU_HAVE = (
-    r"you(?:['’]ve| have)? (?:ever )?"
-    r"(?:know|remember(?:ed)?|stored|saved|noted|memori[sz]ed|recorded|learn(?:ed|t))\b"
-)
-_SOFT = r"(?: (?:bitte|mal|einfach|wieder|doch|please|just|again))*"
-_FORGET = regex(
-    rf"{_ASKED}(?:"
-    rf"(?:forget|vergiss|vergessen){_SOFT},? (?:that |dass )?(?:{_TOLD}|(?:everything|all) (?:about|"
-    rf"on|you)|alles\b|"
-    rf"(?:dass|that) (?:ich|wir|i|we)\b|{_MINE} |(?:das|die sache|the thing|that thing) (?:mit|with|"
-    rf"über|about) )|"
-    rf"(?:lösche?|streiche?|entferne?|wirf|nimm|vergiss|delete|erase|remove|wipe|drop|forget){_SOFT}"
-    rf"(?: [^.!?:;\n]{{1,60}}?)?(?:{_YOURS}|,? (?:was|what)(?: that)? (?:du|you) )|"
-    rf"(?:delete|erase|remove|wipe|drop|forget){_SOFT} (?:everything|all|anything|whatever)(?: that)? {_YOU_HAVE}|"
-    rf"(?:lösche?|streiche?|entferne?){_SOFT} (?:alles (?:zu|über) {_MINE}|das mit (?!de[rmn]\b|eine|diese))|"
-    rf"(?:delete|erase|remove|wipe|drop) (?:{_TOLD}|everything (?:about|on) {_MINE}))|"
-    # German puts the verb last, after its object.
-    rf"(?:^|[.!?:;–—\n]\s{{0,4}})(?:bitte |(?:kannst|könntest|würdest|magst) du |du (?:kannst|sollst|"
-    rf"sollte?st) )?"
-    rf"(?=[^.!?:\n]{{0,120}}\b(?:bitte|(?:kannst|könntest|würdest|magst|sollst) du|du (?:kannst|"
-    rf"sollst)|kannst)\b)"
-    rf"(?:[^.!?:;\n]{{0,40}} )?(?:alles\b|was ich|was du|das mit|die sache (?:mit|von)|dass ich|dass "
-    rf"wir|{_MINE} )"
-    rf"[^.!?:;\n]{{0,80}}\b(?P<late>vergessen|vergiss|löschen|streichen|entfernen)\b|"
-    rf"\bdie sache (?:mit|von) [^.!?\n]{{1,40}}[:,] (?:bitte )?vergiss\b|"
-    rf"\bich (?:will|möchte)(?: bitte)?, dass du (?:alles|was|das mit|die sache|"
-    rf"{_MINE})\b[^.!?:;\n]{{1,80}}\b(?:vergisst|löschst)\b|"
-    r"\b(?:please |bitte )(?:just )?(?:forget|vergiss) (?:that|this|it|all of (?:this|that)|das|es|dies)"
-    r"(?: again| wieder)?(?=[ \t]{0,8}(?:$|[.!?:;,–—)\n]|(?:please|ok(?:ay)?|anywhere|bitte|irgendwo|"
-    r"thanks|danke)\b))|"
-    r"\b(?:forget|vergiss) (?:that|this|it|das|es|dies)(?: again| wieder)?,? (?:please|bitte)\b|"
-    r"(?<!n['’]t )(?<!\bnot )(?<!never )\bforget "
-    r"(?:that |what |everything )?i (?:just )?(?:said|told|mentioned|wrote)\b",
-    re.I,
-)
-_NOT_FORGET = regex(r"\b(?:nicht|nie|not|never|außer|except)\b|n['’]t\b", re.I)
 
 
 def asks_not_to_store(message: str) -> bool:
@@ -297,7 +254,7 @@ def asks_not_to_store(message: str) -> bool:
 
 def asks_to_forget(message: str) -> bool:
     """Return whether the person asks to forget something, which only their own command does."""
-    return _in_own_words(message, _matches_forget)
+    return _in_own_words(message, partial(request_scorer.asks, "forget"))
 
 
 def without_off_record(said: Iterable[Utterance]) -> Iterator[Utterance]:
@@ -321,14 +278,10 @@ def _in_own_words(message: str, says: Callable[[str], bool]) -> bool:
     return any(says(one) and says(own_and_introduced(one)) for one in ends)
 
 
-def _matches_forget(said: str) -> bool:
-    return any(not _NOT_FORGET.search(found[0]) for found in _FORGET.finditer(said))
-
-
 def _matches_unkept(said: str) -> bool:
     if any(pattern.search(said) for pattern in (_CONFIDENTIAL, _FOR_NOW, _PRIVATE_FORGET)):
         return True
-    if _denies_keeping_this(said):
+    if _denies_keeping_this(said) or request_scorer.asks("store", said):
         return True
     if not (_KEEPING.search(said) and (_DENIED.search(said) or _SECRECY.search(said))):
         return False

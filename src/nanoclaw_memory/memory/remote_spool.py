@@ -19,10 +19,14 @@ class RemoteSpool:
         self._spool = Spool(home / FOLDER)
 
     def note(self, scope: Scope, kind: str, text: str) -> None:
-        """Append a message (`prompt`) or an answer (`answer`)."""
+        """Append a message (`prompt`) or an answer (`answer`); a mark for one that must not be stored."""
+        from nanoclaw_memory.intake.memory_requests import UNKEPT, asks_not_to_store
         from nanoclaw_memory.intake.secrets import mask
 
-        self._spool.note(scope, kind, mask(text)[0], datetime.now(UTC))
+        waiting = self._spool.open_question(scope.session_id)
+        asked = text if kind == "prompt" else waiting[0] if waiting else ""
+        spooled = UNKEPT if asks_not_to_store(asked) else mask(text)[0]
+        self._spool.note(scope, kind, spooled, datetime.now(UTC))
 
     def deliver(self, send: Callable[[SpooledExchange], None], limit: int = 20) -> int:
         """Send complete exchanges, oldest first. If `send` fails, all of them stay: the server ignores repeats."""

@@ -16,7 +16,7 @@ from nanoclaw_memory.errors import InvalidValue, StoreError
 from nanoclaw_memory.intake.memory_requests import asks_not_to_store, asks_to_forget, without_off_record
 from nanoclaw_memory.store.turns import AGAIN, KEPT_START_DAYS, Sign
 from nanoclaw_memory.telemetry import Telemetry
-from nanoclaw_memory.text import encodable, sentences
+from nanoclaw_memory.text import encodable
 from nanoclaw_memory.turn import blocks, loading
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.pipeline import Pipeline
@@ -53,6 +53,7 @@ class TurnLifecycle:
         self.context = context
         self.conversations = conversations
         self.telemetry = telemetry
+        self._unkept = False  # whether the message that is being answered must not be stored
         if len(context.scope.session_id) > MAX_SESSION:
             raise InvalidValue(
                 f"the session id has {len(context.scope.session_id):,} characters",
@@ -74,12 +75,14 @@ class TurnLifecycle:
         self.context.new_turn()
         scope, now = self.context.scope, self.context.clock.now()
         said = blocks.strip(message)
-        unkept = asks_not_to_store(said)  # the turn is a dry run then: it leaves no trace of the message
+        unkept = self._unkept = asks_not_to_store(
+            said
+        )  # the turn is a dry run then: it leaves no trace of the message
         forget = asks_to_forget(said)
         told = NOT_KEPT if unkept else NOT_FORGOTTEN if forget else ""
         note, _ = blocks.render(blocks.KEEPING, "", [told], NOTE_TOKENS)
-        if note and forget and all(map(asks_to_forget, sentences(said))):  # nothing else is asked
-            return Turn((note,), (PluginNote("pipeline", "the message only wishes to forget"),))
+        if note and forget and not unkept:  # any memory might recite the thing
+            return Turn((note,), (PluginNote("pipeline", "the message wishes to forget something"),))
         turn = self.pipeline.before_turn(admitted.text, scope, now, explain or unkept, repeat)
         turn = turn if explain else replace(turn, explained=())
         return replace(turn, blocks=(note, *turn.blocks)) if note else turn
@@ -175,6 +178,7 @@ class TurnLifecycle:
         said = _plain(user), _plain(agent)
         if not any(said):
             raise InvalidValue("the exchange is empty", "give what was asked and what was answered")
+        self._unkept = False
         if asks_not_to_store(said[0]):
             note = PluginNote("continuity", "the person asked not to keep it, so it was not archived")
             return Recorded(0, False, notes=(note,))
@@ -217,7 +221,12 @@ class TurnLifecycle:
         return True
 
     def report_tools(self, calls: Sequence[ToolCall]) -> None:
-        """Record tool calls as they happen, so that loops are detected before the answer."""
+        """Record tool calls as they happen, so that loops are detected before the answer.
+
+        Those for a message that must not be stored may name what it said, and are not.
+        """
+        if self._unkept or self.conversations.is_off_record():
+            return
         at = stamp(self.context.clock.now())
         talk = (
             self.context.intake.talk
