@@ -12,7 +12,14 @@ import msgspec
 from nanoclaw_memory.intake.authorship import own_words
 from nanoclaw_memory.intake.signs import before_sign, is_own_rule, stated
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.text import one_line, sentences, words
+from nanoclaw_memory.text import (
+    GERMAN_STOP_WORDS,
+    STOP_WORDS,
+    one_line,
+    sentences,
+    stems_in_any_language,
+    words,
+)
 
 THRESHOLD = 0.6
 MOST_SENTENCES = 60
@@ -28,6 +35,24 @@ _LEADING = regex(
 )
 # "No, don't …", "Nein, nimm …": what an instruction may begin with.
 _DENYING = regex(r"^(?:no+|nope|nah|nein|nee|nö)\b[,.!:;]+ (?:(?:please|bitte)\b,? )?")
+# "dont use npm", "nicht OAuth": what a clause denies.
+_CLAUSE = regex(r"[,;.!:]+\s+|\s[–—-]\s|\s+(?=(?:and|but|und|aber|sondern)\s)")
+_DENIED = regex(
+    r"\s*(?:(?:and|but|und|aber|please|bitte|so|then|also|\w+ wanted|\w+ said)\s+)*"
+    r"(?:do not|don['’]?t|never|not|no|stop|avoid|nicht|kein\w*|nie|niemals|"
+    r"(?:nimm|nutz\w*|benutz\w*|verwend\w*|schreib\w*|mach\w*)\s+(?:bitte\s+)?(?:nicht|kein\w*|nie))\s+(?P<what>\S.*)",
+    re.IGNORECASE,
+)
+# Words of such a clause that do not say what is denied.
+_LIGHT = (
+    STOP_WORDS
+    | GERMAN_STOP_WORDS
+    | frozenset(
+        "use using write do take call run put make want again anymore ever please here there"
+        " nutze nutzen nimm nehmen verwende verwenden schreib schreiben mach machen wieder mehr bitte hier da".split()
+    )
+)
+REJECTED = 0.66  # minimal share of the words of a denying clause that the answer contains
 _ONLY_NO = regex(r"(?:no+|nope|nah|nein|actually,? no)[.!]*\Z", re.IGNORECASE)
 
 
@@ -85,6 +110,20 @@ def asks_of(own: str, labels: bool = True) -> bool:
     asked = before_sign(own, labels)
     plain = _plain(f"{asked}, ")
     return bool(plain) and not (_ONLY_NO.match(plain) or find(asked) or is_praise(asked))
+
+
+def rejects(message: str, answer: str) -> bool:
+    """Return whether a message denies in a clause of its own what an answer contains: "dont use npm", "not OAuth"."""
+    if message.rstrip().endswith("?"):
+        return False
+    known = stems_in_any_language(words(answer))
+    for clause in _CLAUSE.split(message):
+        denied = _DENIED.match(clause)
+        telling = [word for word in words(denied["what"]) if word not in _LIGHT] if denied else []
+        said = sum(not known.isdisjoint(stems_in_any_language([word])) for word in telling)
+        if telling and said >= REJECTED * len(telling):
+            return True
+    return False
 
 
 def is_ruled_out(message: str) -> bool:

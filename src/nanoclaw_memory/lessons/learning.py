@@ -272,7 +272,8 @@ def by_rules(message: str, before: str) -> Teaching | None:
     general = corrections.is_general(lesson, found)
     reach = "once" if holds_once(own.text) else "general" if general else "topic"
     states = _only_states_fact(found, rule, works, ONLY_STATES_BELOW)
-    why = _reasons(found, rule, bool(before) and _contradicts(found), states)
+    corrects = bool(before) and (_contradicts(found) or corrections.rejects(own.text, before))
+    why = _reasons(found, rule, corrects, states)
     sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
     return Teaching(lesson, reach, sure, why, beside, states)
@@ -316,7 +317,11 @@ def judged(judge: Judge, message: str, before: str) -> Teaching | None:
     below = APART_STATES_BELOW if _shares_no_word(own, before) else STATES_BELOW
     states = not rule and works < below
     states = states or (works < PERSONAL_FROM and not patterns and is_of_oneself(own))
-    corrects = (found and not states and probability >= SURELY) or denied
+    surely = found and not states and probability >= SURELY
+    # The judge is also sure of what is told after an answer about something else.
+    about_it = _contradicts(patterns) or not _shares_no_word(own, before)
+    rejects = found and not states and corrections.rejects(own, before)
+    corrects = denied or rejects or (surely and about_it)
     why = f"judge: correction {probability:.2f}, reach {reach}; {_reasons(plain, rule, corrects, states)}"
     words = corrections.worded(_taught(judge, own, before))
     beside = not read_as.alone or corrections.asks_of(own)

@@ -3,13 +3,14 @@
 "Lena has piano on Mondays" shares a name with "Lena can't eat nuts" and says nothing about it. A linear map of
 multilingual-e5-small's vectors, in which names count little, tells how alike two attributes are; with the words that
 the statements share this gives a probability. `training/attributes.py` learns both; `attributes.json` contains them. A
-process without the model at hand, and other embedders, are left to the rules.
+process without the model at hand, and other embedders, are left to the words alone.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +18,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nanoclaw_memory.caches import bounded
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.prepare import body_of
-from nanoclaw_memory.retrieval.statement_pairs import subject_words
+from nanoclaw_memory.retrieval.statement_pairs import gives_up, subject_words
 from nanoclaw_memory.retrieval.value_changes import says_change
-from nanoclaw_memory.retrieval.value_kinds import have_a_kind_in_common, value_kinds
+from nanoclaw_memory.retrieval.value_kinds import HOST, RETURNS, WHEN, have_a_kind_in_common, value_kinds
 from nanoclaw_memory.text import stems_in_any_language
 
 if TYPE_CHECKING:
@@ -31,6 +33,14 @@ if TYPE_CHECKING:
 FILE = Path(__file__).with_name("attributes.json")
 PART = 4  # letters of the shortest word that a compound may contain
 FORM = 5  # first letters that forms of one word have in common
+DOUBTFUL = 0.3  # probability below which a later statement must have a value of a kind of the older one's
+# "since Monday", "ab Mai": when a change begins is not its value.
+_SINCE = regex(
+    r"\b(?:since|as of|starting|from|seit|ab)\s+"
+    r"(?:(?:the|next|this|last|nächste[rnms]?|diese[rnms]?|letzte[rnms]?)\s+)?"
+    r"(?:\d{1,2}(?:st|nd|rd|th)?\.?\s+(?:of\s+)?)?[^\W\d]+\b(?!\s+(?:to|till|until|bis)\b)",
+    re.IGNORECASE,
+)
 BESIDE = 12  # nearest passages among which later statements are looked for
 
 
@@ -53,24 +63,21 @@ class Attributes:
     ) -> dict[tuple[int, int], float]:
         """Return for pairs of an older and a newer passage how probably both are about the same attribute.
 
-        A pair is left out if one of the two has no vector.
+        A pair of which one has no vector is left out, unless its words show that only a name is shared.
         """
         vectors = self._vectors(_learnt().identity) if pairs else None
-        if vectors is None:
-            return {}
         ids = sorted({number for pair in pairs for number in pair})
-        turned = _turned(vectors.vectors(ids))
-        return {
-            (older, newer): probability(
-                features(
-                    body_of(stored[older].passage),
-                    body_of(stored[newer].passage),
-                    float(turned[older] @ turned[newer]),
-                )
-            )
-            for older, newer in pairs
-            if older in turned and newer in turned
-        }
+        turned = _turned(vectors.vectors(ids)) if vectors is not None else {}
+        found: dict[tuple[int, int], float] = {}
+        for older, newer in pairs:
+            before, after = (body_of(stored[one].passage) for one in (older, newer))
+            if only_shares_a_name(before, after):
+                found[older, newer] = 0.0
+            elif older in turned and newer in turned:
+                likely = probability(features(before, after, float(turned[older] @ turned[newer])))
+                doubtful = likely < DOUBTFUL and _lacks_its_value(before, after)
+                found[older, newer] = 0.0 if doubtful else likely
+        return found
 
     def nearest(self, passages: Sequence[int], visible: Selection | None) -> dict[int, list[int]]:
         """Return the passages nearest to each of these; nothing without vectors."""
@@ -111,6 +118,27 @@ def features(older: str, newer: str, likeness: float) -> Mapping[str, float]:
         "share of older": _share(shared, before),
         "share of newer": _share(shared, after),
     }
+
+
+@bounded(2 * 1024 * 1024)
+def only_shares_a_name(older: str, newer: str) -> bool:
+    """Return whether a later statement has nothing in common with an older one but a name, and no value of a kind
+    that the older one states: "my rate for Kestrel is 90", "Kestrel hires a controller".
+    """
+    before, after = _forms(older), _forms(newer)
+    known = subject_words(older)
+    named = all(known.get(before[one], False) for one in before.keys() & after.keys())
+    return named and _lacks_its_value(older, newer)
+
+
+@bounded(2 * 1024 * 1024)
+def _lacks_its_value(older: str, newer: str) -> bool:
+    """Return whether a statement has no value of the kinds of an older one, and does not say what became of these."""
+    kinds, later = value_kinds(older), value_kinds(_SINCE.sub(" ", newer))
+    counts, others = (bool(own.keys() - {WHEN, HOST}) for own in (kinds, later))
+    if not kinds or have_a_kind_in_common(kinds.keys(), later.keys()) or (counts and others):
+        return False
+    return not (RETURNS.search(newer) or gives_up(older, newer))
 
 
 def _share(shared: Collection[str], of: Mapping[str, str]) -> float:

@@ -36,9 +36,8 @@ from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import stems_in_any_language
 
 POOLED = 16  # best hits among which later statements are looked for
-LIKELY = 0.2  # minimal probability that a later statement overtakes an older one
+OVERTAKES = 0.2  # minimal probability that a later statement overtakes an older one
 CHOSEN = 0.15  # the same for the passages of a turn
-LINKED = 0.15  # minimal probability of one attribute for a later statement that the question did not find
 MOST_LINKED = 6  # best hits whose neighbours are looked at
 FAR = 1e-3  # share of the best score below which all are alike
 
@@ -70,16 +69,17 @@ def likely_rows(
 ) -> list[Overtaken]:
     """Return the likeliest row of each shown statement that no known row surely overtakes."""
     decided = {row.older for row in known if row.sure >= NAMED}
-    least = LIKELY if asked.searched else CHOSEN
-    likeliest: dict[int, tuple[float, int]] = {}
+    least = OVERTAKES if asked.searched else CHOSEN
+    likely: dict[tuple[int, int], float] = {}
     for pair in pairs(currency, asked, [one for one in shown if one.stored.id not in decided], known):
-        likely = probability(_weights()[asked.model], pair.features)
-        if likely >= max(least, likeliest.get(pair.older.id, (0.0,))[0]):
-            likeliest[pair.older.id] = likely, pair.newer.id
-    return [
-        Overtaken(older, newer, EARLIER, "it answers the same question", SURE)
-        for older, (_, newer) in likeliest.items()
-    ]
+        overtakes = probability(_weights()[asked.model], pair.features)
+        if overtakes >= least:
+            likely[pair.older.id, pair.newer.id] = overtakes
+    rows = currency.judged(
+        [Overtaken(*pair, EARLIER, "it answers the same question", SURE) for pair in likely]
+    )
+    rows.sort(key=lambda row: likely[row.older, row.newer])
+    return list({row.older: row for row in rows}.values())
 
 
 def linked_rows(
@@ -105,19 +105,13 @@ def linked_rows(
     ]
     likely = currency.attributes.probabilities(pairs, stored)
     best: dict[int, tuple[float, int]] = {}
-    fits = currency.best_older({newer for (_, newer), sure in likely.items() if sure >= LINKED})
+    fits = currency.best_older({newer for (_, newer), sure in likely.items() if sure >= ALIKE})
     for (older, newer), probability_of_one in likely.items():
-        if probability_of_one >= max(LINKED, fits.get(newer, 0.0) - 1e-6):
+        if probability_of_one >= max(ALIKE, fits.get(newer, 0.0) - 1e-6):
             best[older] = max(best.get(older, (0.0, 0)), (probability_of_one, newer))
     return [
-        Overtaken(
-            older,
-            newer,
-            EARLIER,
-            "it says something else of the same",
-            CERTAIN if likely_one >= ALIKE else SURE,
-        )
-        for older, (likely_one, newer) in best.items()
+        Overtaken(older, newer, EARLIER, "it says something else of the same", CERTAIN)
+        for older, (_, newer) in best.items()
     ]
 
 

@@ -10,6 +10,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.chunker import BY, without_speaker
 from nanoclaw_memory.sha256 import sha256
 from nanoclaw_memory.statements import without_date
+from nanoclaw_memory.store.lessons import ABOUT
 from nanoclaw_memory.store.passages import NewPassage
 from nanoclaw_memory.types import Passage
 from nanoclaw_memory.workspace import log
@@ -58,11 +59,15 @@ def _near(chunks: Sequence[Passage], bodies: Sequence[str], place: int) -> str:
 
 
 def body_of(chunk: Passage) -> str:
-    """Return the words themselves: no speaker's name, log label or list mark."""
+    """Return the words themselves: no speaker's name, log label or list mark, and no quotation that a lesson of few
+    words contains of the answer it corrects.
+    """
     if chunk.kind == "turn":
         return chunk.text if chunk.number else without_speaker(chunk.text, chunk.speaker)
     if chunk.kind == "line":
         return without_label(chunk.text)
+    if chunk.kind == "lesson":
+        return chunk.text.partition(ABOUT)[0]
     return _BULLET.sub("", BY.sub("", without_date(chunk.text), 1)) if chunk.kind == "item" else chunk.text
 
 

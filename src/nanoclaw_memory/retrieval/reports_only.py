@@ -6,6 +6,7 @@ import re
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.statement_pairs import (
     calls_wrong,
     gives_another_value,
@@ -54,7 +55,7 @@ def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
     """Return whether a later statement leaves an older one valid whatever both are about."""
     if older.passage.kind == "lesson" and not _states_another_rule(newer, older):
         return True
-    text, before = statement_of(newer), older.passage.text
+    text, before = statement_of(newer), body_of(older.passage)
     if _MASKED in text and _MASKED not in before and not _without_masked(text):
         return True
     if not _only_reports(text) or _WORKS.search(before) or _is_another_state(text, before):
@@ -90,9 +91,7 @@ def _without_masked(text: str) -> str:
 
 def _states_another_rule(newer: StoredPassage, older: StoredPassage) -> bool:
     """Return whether a statement says something else on most of a rule's subject: a shared word is not enough."""
-    if _only_reports(newer.passage.text):
+    if _only_reports(body_of(newer.passage)):
         return False
-    one, other = (
-        stems_in_any_language(telling_words(each)) for each in (older.passage.text, newer.passage.text)
-    )
+    one, other = (stems_in_any_language(telling_words(body_of(each.passage))) for each in (older, newer))
     return len(one & other) * 2 >= min(len(one), len(other)) > 0

@@ -154,9 +154,13 @@ def gives_another_value(older: StoredPassage, newer: StoredPassage) -> bool:
 
 
 def corrects(message: str, answer: str) -> bool:
-    """Return whether a message calls the answer before it wrong: plainly, or with "no" to what asks nothing."""
+    """Return whether a message calls the answer before it wrong: plainly, with "no" to what asks nothing, or by
+    denying what the answer contains ("dont use npm").
+    """
+    from nanoclaw_memory.lessons import corrections  # a cold hook may have none
+
     says_so, denies = _objection(message)
-    return says_so or (denies and not answer.rstrip().endswith("?"))
+    return says_so or (not answer.rstrip().endswith("?") and (denies or corrections.rejects(message, answer)))
 
 
 def only_gives_a_value(message: str, before: str) -> bool:

@@ -33,6 +33,7 @@ _ENDED = frozenset(
     "quit left leaves leaving retired resigned died closed cancelled canceled dropped sold ditched abandoned scrapped"
     " replaced stopped gekündigt aufgehört verkauft verstorben abgeschafft ersetzt verlassen".split()
 )
+_LEFT = frozenset("quit left leaves leaving retired resigned gekündigt aufgehört verlassen".split())
 _NO_MORE = regex(
     r"\b(?:instead of|rather than|no longer|away from|(?:mov\w+|came|come|got|went) off|goodbye|back from|statt"
     r"|anstatt|anstelle von|nicht mehr)\s+",
@@ -139,7 +140,9 @@ def changes_in(text: str) -> Change:
             if word in CHANGE_WORDS:
                 things += [_following(after, german), _plain(before, german)]
             if word in _ENDED:
-                ended += [_following(after, german), _plain(before, german)]
+                gone = _plain(before, german)
+                # Whoever left something is gone, and what they left goes on without them.
+                ended += [gone] if word in _LEFT and gone.head else [_following(after, german), gone]
             if _is_now(folded, place) or _goes_to(folded, place):
                 if _HAVE.isdisjoint(folded[max(place - 1, 0) : place + 2]):
                     things.append(subject)  # who now has a lesson on Thursdays has not changed

@@ -29,7 +29,7 @@ _PERFECT = regex(
     r"|\b(?:hat|haben|habe|ist|sind|wurden?)\b[^!?\n]{0,120}?\b(?:\w{0,30}ge\w{2,30}(?:t|en)|(?:ver|be|er|ent|zer)\w{3,30}(?:t|en)|\w{2,30}iert)\b",
     re.IGNORECASE,
 )
-_RETURNS = regex(r"\b(?:again|back|before|wieder|zurück|vorher|zuvor)\b", re.IGNORECASE)
+RETURNS = regex(r"\b(?:again|back|before|wieder|zurück|vorher|zuvor)\b", re.IGNORECASE)
 _FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _CALENDAR = ("weekday", "month", "part", "day")
 _CLOCK = frozenset("am pm uhr o'clock".split())
@@ -37,6 +37,10 @@ _CLOCK = frozenset("am pm uhr o'clock".split())
 WHEN, HOST, MONEY, DURATION, PHONE = "when", "host", "money", "duration", "phone"
 PRODUCT, BARE = "product …", "number"
 
+# Before a unit of time: a certain one, and no duration.
+_OF_ONE = frozenset(
+    "the this next last der des dem diese diesem nächste nächsten nächster letzte letzten letzter".split()
+)
 FORM = 5  # letters that forms of one word have in common
 _AMOUNTS = {MONEY, DURATION, *UNITS.values()} - {"/"}
 
@@ -63,7 +67,9 @@ def value_kinds(text: str) -> Mapping[str, AbstractSet[str]]:
                     found.setdefault(PRODUCT, set()).add(f"{noun.casefold()} {match['number']}")
         elif (known := lexeme(match["word"])).kind == "unit":
             before = parts[place - 1] if place else None
-            if before is None or not before["number"]:  # "two weeks", "a day"
+            if before and before["word"] and before["word"].casefold() in _OF_ONE:  # "the end of the month"
+                found.setdefault(WHEN, set()).add(f"{before['word']} {known.name}".casefold())
+            elif before is None or not before["number"]:  # "two weeks", "a day"
                 found.setdefault(DURATION, set()).add(
                     f"{before['word'] if before else ''} {known.name}".casefold()
                 )
@@ -89,6 +95,8 @@ def _kind_of(place: int, parts: Sequence[re.Match[str]]) -> tuple[str, str]:
     kinds = [lexeme(word).kind if word else "" for word in (after, before)]
     if match["th"] or kinds[0] in _CALENDAR or (after or "").casefold() in _CLOCK:
         return WHEN, ""
+    if after and match.string[match.end() : match.end() + 1] == "/":  # "95/h"
+        return MONEY, ""
     if after and after.casefold() not in _FUNCTION_WORDS:
         unit = UNITS.get(after.casefold(), stem(after.casefold()))
         if kinds[0] == "unit" or unit in ("s", "min", "h"):
@@ -119,7 +127,7 @@ def has_the_same_measures(older: str, newer: str) -> bool:
     before, after = (_measures(value_kinds(one)) for one in (older, newer))
     one, other = features(older), features(newer)
     names = one.names - other.stems and other.names - one.stems  # another person takes as much
-    between = says_change(newer) or _RETURNS.search(newer)
+    between = says_change(newer) or RETURNS.search(newer)
     return bool(before) and before == after and one.negated == other.negated and not (names or between)
 
 

@@ -135,6 +135,8 @@ class Continuity(Plugin):
         for number, own in sides.items():
             if number in exchanges:
                 marked = next((one for one in own if one.mark and _side(one.stored.passage) != PASTED), None)
+                correction = self._correction_of(exchanges[number])
+                beside = correction is not None and correction.id in sides
                 found.append(
                     Recollection(
                         exchange=exchanges[number],
@@ -142,29 +144,31 @@ class Continuity(Plugin):
                         sides=frozenset(_side(one.stored.passage) for one in own),
                         mark=marked.mark
                         if marked
+                        else EARLIER
+                        if beside
                         else _answered_since(exchanges[number], own, recalled.chosen),
                         newer=_newer_statement(marked, recalled) if marked else None,
                         newer_id=marked.newer_id if marked else 0,
                         passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
-                        corrected=self._correction_of(exchanges[number], sides),
+                        corrected=split_exchange(correction).text if correction and not beside else "",
                         question=self._question_of(exchanges[number], sides),
                         binds=any(BINDS in one.parts for one in own),
                     )
                 )
         return found
 
-    def _correction_of(self, exchange: Exchange, told: Container[int]) -> str:
-        """Return what the next message corrected in an answer, unless that message is injected too."""
+    def _correction_of(self, exchange: Exchange) -> Exchange | None:
+        """Return the next message if it corrected the answer."""
         following = self.context.exchanges.following(exchange)
-        if following is None or following.id in told:
-            return ""
+        if following is None:
+            return None
         lessons = self.context.lessons
         taught = (lessons.get(number) for number in lessons.learnt_from(following.id))
         corrects = any(
             one and one.state != "retired" and not one.why.endswith(NO_CORRECTION) for one in taught
         )
-        return split_exchange(following).text if corrects else ""
+        return following if corrects else None
 
     def _question_of(self, exchange: Exchange, told: Container[int]) -> str:
         """Return the question before a message like "raised it to 90", unless that question is injected too."""
