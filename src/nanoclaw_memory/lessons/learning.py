@@ -272,8 +272,7 @@ def by_rules(message: str, before: str) -> Teaching | None:
     general = corrections.is_general(lesson, found)
     reach = "once" if holds_once(own.text) else "general" if general else "topic"
     states = _only_states_fact(found, rule, works, ONLY_STATES_BELOW)
-    corrects = bool(before) and (_contradicts(found) or corrections.rejects(own.text, before))
-    why = _reasons(found, rule, corrects, states)
+    why = _reasons(found, rule, bool(before) and _contradicts(found), states)
     sure = bool(rule) or found[0].weight >= ACTIVE_FROM
     beside = not own.alone or corrections.asks_of(own.text)
     return Teaching(lesson, reach, sure, why, beside, states)

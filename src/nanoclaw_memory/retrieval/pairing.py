@@ -38,6 +38,7 @@ from nanoclaw_memory.text import stems_in_any_language
 POOLED = 16  # best hits among which later statements are looked for
 OVERTAKES = 0.2  # minimal probability that a later statement overtakes an older one
 CHOSEN = 0.15  # the same for the passages of a turn
+LINKED = 0.15  # minimal probability of one attribute for a later statement that the question did not find
 MOST_LINKED = 6  # best hits whose neighbours are looked at
 FAR = 1e-3  # share of the best score below which all are alike
 
@@ -105,13 +106,19 @@ def linked_rows(
     ]
     likely = currency.attributes.probabilities(pairs, stored)
     best: dict[int, tuple[float, int]] = {}
-    fits = currency.best_older({newer for (_, newer), sure in likely.items() if sure >= ALIKE})
+    fits = currency.best_older({newer for (_, newer), sure in likely.items() if sure >= LINKED})
     for (older, newer), probability_of_one in likely.items():
-        if probability_of_one >= max(ALIKE, fits.get(newer, 0.0) - 1e-6):
+        if probability_of_one >= max(LINKED, fits.get(newer, 0.0) - 1e-6):
             best[older] = max(best.get(older, (0.0, 0)), (probability_of_one, newer))
     return [
-        Overtaken(older, newer, EARLIER, "it says something else of the same", CERTAIN)
-        for older, (_, newer) in best.items()
+        Overtaken(
+            older,
+            newer,
+            EARLIER,
+            "it says something else of the same",
+            CERTAIN if likely_one >= ALIKE else SURE,
+        )
+        for older, (likely_one, newer) in best.items()
     ]
 
 

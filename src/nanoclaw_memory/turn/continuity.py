@@ -136,7 +136,6 @@ class Continuity(Plugin):
             if number in exchanges:
                 marked = next((one for one in own if one.mark and _side(one.stored.passage) != PASTED), None)
                 correction = self._correction_of(exchanges[number])
-                beside = correction is not None and correction.id in sides
                 found.append(
                     Recollection(
                         exchange=exchanges[number],
@@ -144,14 +143,12 @@ class Continuity(Plugin):
                         sides=frozenset(_side(one.stored.passage) for one in own),
                         mark=marked.mark
                         if marked
-                        else EARLIER
-                        if beside
                         else _answered_since(exchanges[number], own, recalled.chosen),
                         newer=_newer_statement(marked, recalled) if marked else None,
                         newer_id=marked.newer_id if marked else 0,
                         passages=frozenset(one.stored.id for one in own),
                         overtaken_by=body_of(marked.newer.passage) if marked and marked.newer else "",
-                        corrected=split_exchange(correction).text if correction and not beside else "",
+                        corrected=split_exchange(correction).text if correction else "",
                         question=self._question_of(exchanges[number], sides),
                         binds=any(BINDS in one.parts for one in own),
                     )
