@@ -36,7 +36,7 @@ from nanoclaw_memory.store.passage_search import Selection, StoredPassage
 from nanoclaw_memory.text import stems_in_any_language
 
 POOLED = 16  # best hits among which later statements are looked for
-OVERTAKES = 0.2  # minimal probability that a later statement overtakes an older one
+LIKELY = 0.2  # minimal probability that a later statement overtakes an older one
 CHOSEN = 0.15  # the same for the passages of a turn
 LINKED = 0.15  # minimal probability of one attribute for a later statement that the question did not find
 MOST_LINKED = 6  # best hits whose neighbours are looked at
@@ -70,17 +70,16 @@ def likely_rows(
 ) -> list[Overtaken]:
     """Return the likeliest row of each shown statement that no known row surely overtakes."""
     decided = {row.older for row in known if row.sure >= NAMED}
-    least = OVERTAKES if asked.searched else CHOSEN
-    likely: dict[tuple[int, int], float] = {}
+    least = LIKELY if asked.searched else CHOSEN
+    likeliest: dict[int, tuple[float, int]] = {}
     for pair in pairs(currency, asked, [one for one in shown if one.stored.id not in decided], known):
-        overtakes = probability(_weights()[asked.model], pair.features)
-        if overtakes >= least:
-            likely[pair.older.id, pair.newer.id] = overtakes
-    rows = currency.judged(
-        [Overtaken(*pair, EARLIER, "it answers the same question", SURE) for pair in likely]
-    )
-    rows.sort(key=lambda row: likely[row.older, row.newer])
-    return list({row.older: row for row in rows}.values())
+        likely = probability(_weights()[asked.model], pair.features)
+        if likely >= max(least, likeliest.get(pair.older.id, (0.0,))[0]):
+            likeliest[pair.older.id] = likely, pair.newer.id
+    return [
+        Overtaken(older, newer, EARLIER, "it answers the same question", SURE)
+        for older, (_, newer) in likeliest.items()
+    ]
 
 
 def linked_rows(
