@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # bench/lessons.py).
 SURE = 1.45  # minimum of the judge's log odds, closeness and a match together
 CLOSENESS = 2.4  # weight of a cosine of 1
+LIKENESS = 4.5  # weight of a likeness of 1 in the learnt map, where the embedder has one
+FAR = 0.3  # what is taken off that
 MATCHED = 0.45  # weight of a match by words or by meaning alone
 USUAL_CLOSENESS = 0.5  # closeness if there are no vectors
 NEEDS_FROM = -2.6  # below this need of a message only a lesson of which the judge is certain applies
@@ -61,9 +63,12 @@ class Reach(msgspec.Struct, frozen=True):
     near: float
     far: float = -1.0
     unrelated: float | None = None  # the cosine of unrelated texts, if known
+    likenesses: Mapping[int, float] = {}  # of lessons to the message, in the learnt map
 
-    def closeness(self, cosine: float | None) -> float:
-        """Return what a cosine adds to the log odds that a lesson applies."""
+    def closeness(self, lesson: int, cosine: float | None) -> float:
+        """Return what the nearness of a lesson adds to the log odds that it applies."""
+        if lesson in self.likenesses:
+            return LIKENESS * self.likenesses[lesson] - FAR
         if cosine is None or self.unrelated is None:
             return USUAL_CLOSENESS
         return CLOSENESS * max(cosine - self.unrelated, 0.0) / (1 - self.unrelated)
@@ -157,9 +162,13 @@ def judged_match(
     )  # a task that explains itself gets only what surely applies
     matched = {one.lesson.id for one in match(message, lessons, cosines, reach, len(lessons))}
     found = []
-    for lesson in _nearest(message, lessons, cosines):
+    for lesson in _nearest(message, lessons, reach.likenesses or cosines):
         applies = judge.probability("applies", message, _in_context(lesson))
-        odds = _log_odds(applies) + reach.closeness(cosines.get(lesson.id)) + MATCHED * (lesson.id in matched)
+        odds = (
+            _log_odds(applies)
+            + reach.closeness(lesson.id, cosines.get(lesson.id))
+            + MATCHED * (lesson.id in matched)
+        )
         if odds >= least:
             found.append(Match(lesson, _probability(odds), f"judge: applies {applies:.2f}"))
     return sorted(found, key=lambda one: (-one.score, -one.lesson.seen, one.lesson.id))[:most]
@@ -172,14 +181,14 @@ def _in_context(lesson: Lesson) -> str:
     return lesson.lesson if known else f"{lesson.lesson}{ABOUT}{answered})"
 
 
-def _nearest(message: str, lessons: Sequence[Lesson], cosines: Mapping[int, float]) -> list[Lesson]:
+def _nearest(message: str, lessons: Sequence[Lesson], near: Mapping[int, float]) -> list[Lesson]:
     """Return the lessons for the judge to read: nearest by meaning, then by shared words."""
     said = {spoken: _stems(message, spoken) for spoken in LANGUAGES}
 
     def rank(lesson: Lesson) -> tuple[float, int]:
         spoken = language(message, lesson.lesson)
         shared = said[spoken] & _stems(f"{lesson.lesson}\n{lesson.trigger}", spoken)
-        return (cosines.get(lesson.id) or 0.0) + 0.1 * len(shared), lesson.id
+        return near.get(lesson.id, 0.0) + 0.1 * len(shared), lesson.id
 
     return sorted(lessons, key=rank, reverse=True)[:MAX_JUDGED]
 

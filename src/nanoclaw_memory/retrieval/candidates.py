@@ -14,6 +14,7 @@ import msgspec
 from nanoclaw_memory.clock import moment_of, stamp
 from nanoclaw_memory.errors import ProviderError
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.providers.affinity import affinity_of
 from nanoclaw_memory.providers.calibration import Calibration, calibration
 from nanoclaw_memory.providers.embedder import Identity
 from nanoclaw_memory.retrieval import ranking
@@ -202,6 +203,21 @@ class Candidates:
         pool, rows = Pool(), self._index.passages.search.rows_of(source)
         self._add_vectors(question, pool, deadline, lambda matrix, vector: matrix.cosines(vector, list(rows)))
         return {rows[key]: cosine for key, cosine in pool.vector.items()}, pool
+
+    def likenesses(self, source: str, pool: Pool) -> dict[int, float]:
+        """Return how near each row of a source is to the question in the learnt map; nothing without such a map."""
+        maps = affinity_of(pool.asked.identity.key) if pool.asked else None
+        if pool.asked is None or maps is None:
+            return {}
+        import numpy as np
+
+        rows = self._index.passages.search.rows_of(source)
+        matrix = self._matrix(pool.asked.identity.key, pool.asked.identity.dimensions)
+        vectors = matrix.vectors(list(rows))
+        if not vectors:
+            return {}
+        found = maps.likeness(pool.asked.vector, np.stack([*vectors.values()]))
+        return {rows[passage]: float(one) for passage, one in zip(vectors, found, strict=True)}
 
     def centred(self, pool: Pool, found: Sequence[int], centres: Centres) -> dict[int, float]:
         """Return the cosines of passages and question, each reduced by the mean of its kind.

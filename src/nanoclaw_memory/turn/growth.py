@@ -144,7 +144,9 @@ class Growth(Plugin):
         )
         reach = matching.reach(pool.unrelated, pool.calibration)
         least = self.own.min_similarity
-        return cosines, replace(reach, near=least) if least else reach, "; ".join(pool.degraded)
+        likenesses = self.context.retrieval.searcher.candidates.likenesses("lessons", pool)
+        reach = replace(reach, near=least or reach.near, likenesses=likenesses)
+        return cosines, reach, "; ".join(pool.degraded)
 
     # ---- after the answer ----
 
