@@ -150,6 +150,15 @@ _QUESTION_WORD = regex(
     r"wofür|womit|woran)\b",
     re.IGNORECASE,
 )
+# Who says so asks: "I forgot my dentist's number".
+_LACKS = regex(
+    r"\b(?:i|we)\b[^.;!?]{0,20}\b(?:forgot(?:ten)?|(?:don['’]?t|do not|can['’]?t|cannot) (?:know|remember|recall|find)|"
+    r"need|wonder|lost|looking for)\b|\b(?:ich|wir)\b[^.;!?]{0,40}\b(?:vergessen|nicht mehr)\b|"
+    r"\b(?:brauch|brauche|brauchen|suche|suchen) (?:ich|wir)\b|"
+    r"\b(?:ich|wir) (?:brauch|brauche|brauchen|suche|suchen)\b|"
+    r"\b(?:weiß|weiss|finde) (?:ich |wir )?[^.;!?]{0,40}nicht\b",
+    re.IGNORECASE,
+)
 LABELLED, UNFINISHED = "labelled", "unfinished"
 _KINDS = (
     ("decided", DECIDES),
@@ -169,6 +178,18 @@ _ASKS_AGENT = regex(
 def asks_for_action(text: str) -> bool:
     """Return whether a question asks the agent to do something."""
     return bool(_ASKS_AGENT.match(text.strip()))
+
+
+def asking_part(message: str) -> str:
+    """Return the sentences and clauses of a message that ask, request or plan, without what it only states."""
+    return " ".join(filter(None, map(_asked_in, sentences(message))))
+
+
+def _asked_in(sentence: str) -> str:
+    if _INTENDS.search(sentence) or _LACKS.search(sentence):
+        return sentence
+    stated = stated_in(sentence)
+    return sentence.replace(stated, " ", 1).strip() if stated else sentence
 
 
 def labels_work(text: str) -> bool:
