@@ -150,6 +150,17 @@ _QUESTION_WORD = regex(
     r"wofür|womit|woran)\b",
     re.IGNORECASE,
 )
+# Who leaves is not at work: "so I have to run".
+_LEAVES = regex(
+    r"\b(?:brb|afk|gotta (?:run|go)|got to (?:run|go)|off for today|bye|ciao|tschüss|bis (?:gleich|später|morgen))\b|"
+    r"\b(?:have|need|must|want|going|gotta|should|will|['’]ll|got)(?: to)? "
+    r"(?:run|go|leave|bounce|dash|sleep|rest|lie down|eat(?: something)?|head (?:out|off|home)|(?:hop|sign|log|drop) off|call it a day|be (?:away|off|out|back))"
+    r"(?: (?:now|soon|early|first|home|again|today|then|at|in|until|till|by|to bed|\d\S*))*"
+    r"\s*(?:[.,;!–—-]|$|until\b|till\b)|"
+    r"\b(?:muss|müssen|will|wollen) (?:ich |wir )?(?:\w+ ){0,2}?(?:los|weg|schlafen|essen|ins bett|nach hause)\b|"
+    r"\bfeierabend\b|\bcatch (?:my|the|a) (?:train|bus|flight|tram|plane)\b",
+    re.IGNORECASE,
+)
 # Who says so asks: "I forgot my dentist's number".
 _LACKS = regex(
     r"\b(?:i|we)\b[^.;!?]{0,20}\b(?:forgot(?:ten)?|(?:don['’]?t|do not|can['’]?t|cannot) (?:know|remember|recall|find)|"
@@ -216,7 +227,7 @@ def _kind_of_work(sentence: str) -> str:
     """Return the kind of work that a sentence reports; empty if it asks, requests, reacts, or only states a fact."""
     if len(sentence) > LONGEST_SENTENCE or sentence.endswith("?"):
         return ""
-    if not is_substantial(sentence) or is_confidential(sentence):
+    if not is_substantial(sentence) or is_confidential(sentence) or _LEAVES.search(sentence):
         return ""
     if _LABEL.match(sentence):
         return LABELLED
