@@ -186,6 +186,7 @@ def test_a_session_starts_with_the_last_session_and_not_with_one_before_it(open_
         (
             (
                 ("rename PayoutJob to DisbursementJob in the worker", "Renamed PayoutJob in 14 files."),
+                ("payout_test.go still fails", "Fixed the two assertions on PayoutJob."),
                 ("run go vet", "Clean."),
                 ("also rename the payout-jobs queue in worker.tf", "Done."),
                 ("i'm meeting my brother for lunch", "Enjoy!"),

@@ -154,7 +154,8 @@ _QUESTION_WORD = regex(
 _LEAVES = regex(
     r"\b(?:brb|afk|gotta (?:run|go)|got to (?:run|go)|off for today|bye|ciao|tschüss|bis (?:gleich|später|morgen))\b|"
     r"\b(?:have|need|must|want|going|gotta|should|will|['’]ll|got)(?: to)? "
-    r"(?:run|go|leave|bounce|dash|sleep|rest|lie down|eat(?: something)?|head (?:out|off|home)|(?:hop|sign|log|drop) off|call it a day|be (?:away|off|out|back))"
+    r"(?:run|go|leave|bounce|dash|sleep|rest|lie down|eat(?: something)?|"
+    r"head (?:out|off|home)|(?:hop|sign|log|drop) off|call it a day|be (?:away|off|out|back))"
     r"(?: (?:now|soon|early|first|home|again|today|then|at|in|until|till|by|to bed|\d\S*))*"
     r"\s*(?:[.,;!–—-]|$|until\b|till\b)|"
     r"\b(?:muss|müssen|will|wollen) (?:ich |wir )?(?:\w+ ){0,2}?(?:los|weg|schlafen|essen|ins bett|nach hause)\b|"
