@@ -20,8 +20,8 @@ LIFETIME = timedelta(hours=2)
 MAX_TEXT = 200
 # Who asks states nothing, with or without a mark at the end.
 _ASKS = regex(
-    r"\?\s*$|^\W*(?:and |but |so |ok |und |aber )?(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|wann|wo|"
-    r"warum|wie|welche\w*|can|could|should|do|does|did|is|are|am|will|kann|soll|bin|ist|wird)\b",
+    r"\?\s*$|^\W*(?:and |but |so |ok |und |aber )?(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|"
+    r"wann|wo|warum|wie|welche\w*|can|could|should|do|does|did|is|are|am|will|kann|soll|bin|ist|wird)\b",
     re.IGNORECASE,
 )
 _BEGIN = (
@@ -41,16 +41,16 @@ _NO_NAME = (
     r"(?:back|later|when|if|once|maybe|again|now|tomorrow|tonight|today|asap|at|on|in|a|an|the|nicht|zurück|morgen|"
     r"später|crazy|stupid|old|names|wenn)\b"
 )
-_NO_PLACE = r"(?:it|this|that|them|home|night|once|me|now|least|most|an? (?:hour|while|day|bit|week)|fear|hope|dread|peace|\d)\b"
+_NO_PLACE = r"(?:it|this|that|them|home|night|once|me|now|least|most|an? (?:hour|while|day|week)|fear|hope|dread|\d)\b"
 _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     (
         "identity",
         1.0,
         regex(
             rf"{_BEGIN}(?:my name is\b|(?:you can |people |everybody |everyone |they |friends )?calls? me "
-            rf"(?!{_NO_NAME})[^\W\d][\w'’-]+(?=\s*(?:[.,;!)]|$|and\b|not\b|instead\b|please\b))|(?:i am|i['’]m) an? {_ROLE}|"
-            rf"(?:i am|i['’]m) the {_ROLE} (?:of|at)\b|i work as\b|i work (?:at|for) (?!{_NO_PLACE})|"
-            rf"i live in (?!{_NO_PLACE})|i was born\b|mein name ist\b|ich heiß?s?e\b|"
+            rf"(?!{_NO_NAME})[^\W\d][\w'’-]+(?=\s*(?:[.,;!)]|$|and\b|not\b|instead\b|please\b))|"
+            rf"(?:i am|i['’]m) an? {_ROLE}|(?:i am|i['’]m) the {_ROLE} (?:of|at)\b|i work as\b|"
+            rf"i work (?:at|for) (?!{_NO_PLACE})|i live in (?!{_NO_PLACE})|i was born\b|mein name ist\b|ich heiß?s?e\b|"
             rf"nenn(?:t)? mich (?:bitte |einfach |doch )?(?!{_NO_NAME})[^\W\d][\w'’-]+(?=\s*(?:[.,;!)]|$|und\b))|"
             rf"ich bin (?:eine? |die |der )?{_ROLE}|ich arbeite als\b|"
             r"ich arbeite (?:bei|für) (?:(?:der|die|dem|den|einer?|einem) |(?-i:[A-ZÄÖÜ]))|ich wohne in\b)",
@@ -72,7 +72,8 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
         0.7,
         regex(
             r"\b(?:i'?m (?:worried about|not sure about|torn|frustrated (?:with|by))|i can'?t decide|"
-            r"on the one hand|i disagree|we need to talk|ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen))|einerseits)\b",
+            r"on the one hand|i disagree|we need to talk|einerseits|"
+            r"ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen)))\b",
             re.IGNORECASE,
         ),
     ),

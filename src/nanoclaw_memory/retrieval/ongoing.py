@@ -65,12 +65,12 @@ def without_confidential(text: str) -> str:
 # ---- work under way, by closed classes of words ----
 
 DECIDES = regex(
-    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled|agreed|picked|opted|"
-    r"(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
+    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled (?:on|for|that)|agreed|picked|"
+    r"opted|(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
     re.IGNORECASE,
 )
 # What a team has changed is decided as well; "we moved" and "we changed" may be said of anything.
-_HAS_CHANGED = regex(
+HAS_CHANGED = regex(
     r"\bwe(?:['’]ve| have)? (?:\w+ly )?(?:switched|migrated|dropped|replaced|abandoned|adopted|scrapped|postponed|"
     r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind )[^.;!?]{0,60}?"
     r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert)\b|\bwir bleiben [^.;!?]{0,30}?\bbei\b",
@@ -174,7 +174,7 @@ _LACKS = regex(
 LABELLED, UNFINISHED = "labelled", "unfinished"
 _KINDS = (
     ("decided", DECIDES),
-    ("decided", _HAS_CHANGED),
+    ("decided", HAS_CHANGED),
     ("intended", _INTENDS),
     ("being done", _IS_DOING),
     (UNFINISHED, _IS_UNFINISHED),
@@ -209,6 +209,11 @@ def labels_work(text: str) -> bool:
     return bool(_LABEL.match(text))
 
 
+def leaves(sentence: str) -> bool:
+    """Return whether somebody says that they leave the conversation: "so I have to run"."""
+    return bool(_LEAVES.search(sentence))
+
+
 def reports_work(sentence: str, judge: Judge | None = None) -> bool:
     """Return whether a sentence says what the person has decided, plans, is doing or has not finished.
 
@@ -228,7 +233,7 @@ def _kind_of_work(sentence: str) -> str:
     """Return the kind of work that a sentence reports; empty if it asks, requests, reacts, or only states a fact."""
     if len(sentence) > LONGEST_SENTENCE or sentence.endswith("?"):
         return ""
-    if not is_substantial(sentence) or is_confidential(sentence) or _LEAVES.search(sentence):
+    if not is_substantial(sentence) or is_confidential(sentence) or leaves(sentence):
         return ""
     if _LABEL.match(sentence):
         return LABELLED
