@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.intake.secret_values import lacks_its_value
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.gate import is_conceivable
 from nanoclaw_memory.retrieval.ongoing import asking_part
@@ -92,6 +93,7 @@ class GraphMemory(Plugin):
 
     def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
         """Return at most maxResults hits and the facts linked to them; none when no entity was matched."""
+        hits = [hit for hit in hits if not lacks_its_value(hit.text)]
         if not any(hit.phase in MATCHED for hit in hits):
             return []
         direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]
