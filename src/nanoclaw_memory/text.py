@@ -211,7 +211,7 @@ def plural(count: int, noun: str, several: str = "") -> str:
 
 
 PART_NEAR = 0.6  # least likeness to a part of a name
-_NAME_PART = re.compile(r"[-_ ./]")
+_NAME_PART = re.compile(r"-")
 
 
 def nearest_names(name: str, names: Iterable[str]) -> list[str]:
@@ -228,6 +228,8 @@ def nearest_names(name: str, names: Iterable[str]) -> list[str]:
             parts = (part for part in _NAME_PART.split(one) if part[:1] == asked[0])
             return max((difflib.SequenceMatcher(None, asked, part).ratio() for part in parts), default=0.0)
 
-        ranked = sorted(((likeness(one), one) for one in known if "-" in one), reverse=True)
+        ranked = sorted(
+            ((likeness(one), one) for one in known if "-" in one and "." not in one), reverse=True
+        )
         near = [one for found, one in ranked if found >= PART_NEAR]
     return [known[one] for one in near[:3]]

@@ -55,7 +55,7 @@ def own_asks(question: ParsedQuestion, intent: Intent, asking: Set[str]) -> Inte
     `asking` are the words of the sentences that ask, request or plan. A noun before another ("the child process", "my
     manager class") may name only keys that contain both.
     """
-    phrases = Phrases(question, intent)
+    phrases = NounPhrases(question, intent)
     mentions, plain = (
         tuple(replace(ask, beside=phrases.beside(ask)) for ask in asks if phrases.may_ask(ask, asking))
         for asks in (intent.mentions, intent.plain)
@@ -63,7 +63,7 @@ def own_asks(question: ParsedQuestion, intent: Intent, asking: Set[str]) -> Inte
     return Intent(mentions, plain, by_name=True)
 
 
-class Phrases:
+class NounPhrases:
     """The noun phrases of a message."""
 
     def __init__(self, question: ParsedQuestion, intent: Intent) -> None:

@@ -20,13 +20,13 @@ BEGINNING = 5  # first letters that the forms of one name have in common: Payout
 MOST_READ = 4_000  # characters of one side that are read
 
 
-class Subject(msgspec.Struct, frozen=True):
+class SubjectWords(msgspec.Struct, frozen=True):
     """The words that may name what a text is about, and which of them are names."""
 
     names: frozenset[str]
     words: frozenset[str]
 
-    def shared_with(self, other: Subject) -> bool:
+    def shared_with(self, other: SubjectWords) -> bool:
         """Return whether two texts have a name of either in common, or two words."""
         return (
             not self.names.isdisjoint(other.words)
@@ -72,11 +72,11 @@ def _may_be_task(sentence: str) -> bool:
     return asks_for_action(sentence) or not sentence.rstrip().endswith("?")
 
 
-def _subject(text: str) -> Subject:
+def _subject(text: str) -> SubjectWords:
     found = subject_words(text)
     named = {word for name in names_in(text) for word in subject_words(name)}
     names = (word for word, is_name in found.items() if is_name or word in named)
-    return Subject(frozenset(map(_form, names)), frozenset(map(_form, found)))
+    return SubjectWords(frozenset(map(_form, names)), frozenset(map(_form, found)))
 
 
 def _form(word: str) -> str:
