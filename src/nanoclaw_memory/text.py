@@ -210,6 +210,10 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
+PART_NEAR = 0.6  # least likeness to a part of a name
+_NAME_PART = re.compile(r"-")
+
+
 def nearest_names(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three similar names, the nearest first; none when none is near."""
     import difflib
@@ -218,4 +222,14 @@ def nearest_names(name: str, names: Iterable[str]) -> list[str]:
     known = {one.lower(): one for one in names}
     begun = [one for one in known if len(asked) > 2 and (one.startswith(asked) or asked.startswith(one))]
     near = begun or difflib.get_close_matches(asked, known, n=3, cutoff=0.7)
+    if not near and len(asked) > 2:  # "clod" is near a part of claude-code
+
+        def likeness(one: str) -> float:
+            parts = (part for part in _NAME_PART.split(one) if part[:1] == asked[0])
+            return max((difflib.SequenceMatcher(None, asked, part).ratio() for part in parts), default=0.0)
+
+        ranked = sorted(
+            ((likeness(one), one) for one in known if "-" in one and "." not in one), reverse=True
+        )
+        near = [one for found, one in ranked if found >= PART_NEAR]
     return [known[one] for one in near[:3]]

@@ -275,3 +275,77 @@ def test_a_question_about_such_a_subject_is_answered(say, open_memory):
         say(text, "Noted.")
     assert "Priya" in asked(open_memory, "who is on call with me, and when do we hand over?")
     assert "90 days" in asked(open_memory, "how long do we keep webhook payloads?")
+
+
+@pytest.fixture
+def kin(memory: Memory) -> Memory:
+    """Know a person's family, doctors and address, and a project's owner."""
+    for key, value in {
+        "vet": "Dr. Brandt",
+        "therapist appointment": "at 4",
+        "address": "14 Mill Lane",
+    }.items():
+        memory.graph.upsert("User", key, value)
+    memory.graph.upsert("User", "phone number", "0171 555 01")
+    for predicate, name in {"daughter": "Ida", "cat": "Miso", "manager": "Sven", "partner": "Jonas"}.items():
+        memory.graph.relate("User", predicate, name)
+    return memory
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "run go vet ./...",
+        "make vet",
+        "what does go vet check for copied locks?",
+        "kill the child process when the parent exits",
+        "how do I kill a child process in node?",
+        "cat main.tf and tell me what is wrong",
+        "rename the partner field to vendor in the invoices table",
+        "mock my phone number field in the signup form",
+        "make my manager class a singleton",
+        "pass the address of the struct, not a copy, in our worker pool",
+        "run brew doctor and paste the output",
+        "zeig mir das Kind-Element im DOM",
+    ],
+)
+def test_an_order_with_a_word_for_a_relative_brings_nobodys_relative(kin, open_memory, order):
+    assert asked(open_memory, order) == ""
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "the cat is on my keyboard again",
+        "my partner made lasagna",
+        "my phone died",
+        "thanks, my boss loved it",
+        "der Arzt meint, ich soll weniger sitzen",
+        "meine Tochter hat mir deinen Code erklärt",
+        "explain recursion like i'm a kid",
+    ],
+)
+def test_a_remark_about_the_family_brings_no_fact_of_the_graph(kin, open_memory, remark):
+    assert "GRAPH MEMORY" not in asked(open_memory, remark)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("when is my therapist appointment?", "at 4"),
+        ("who's our vet?", "Brandt"),
+        ("the vet's name again?", "Brandt"),
+        ("my phone number", "0171 555 01"),
+        ("what's the cat called?", "Miso"),
+        ("where do the kids go to school", "Ida"),
+        ("put my address into the letter head", "14 Mill Lane"),
+        ("buy something nice for our daughter", "Ida"),
+        ("i forgot what my partner is called", "Jonas"),
+        ("tomorrow i have to take the cat to the vet", "Brandt"),
+        ("schreib meinem Chef eine Mail", "Sven"),
+    ],
+)
+def test_a_question_an_order_or_a_plan_with_something_of_ones_own_brings_it(
+    kin, open_memory, question, answer
+):
+    assert answer in asked(open_memory, question)

@@ -61,6 +61,10 @@ NO_WORK = (
     "I had a headache all morning",
     "Wir sind am Samstag bei Oma in Husum",
     "Wir haben gestern bei Hansen ein Regal gekauft",
+    # remarks in passing
+    "my therapist appointment is at 4 so i have to run",
+    "ich muss gleich los, Elternabend",
+    "i need to catch my train, bye",
 )
 
 
@@ -174,3 +178,39 @@ def test_a_session_starts_with_the_last_session_and_not_with_one_before_it(open_
     clock.moment += timedelta(days=14)
     _said(open_memory, clock, "k2", ("please run the linter", "It passes."))
     assert "ledger" not in open_memory(session="k3", project="orders").session_start().text
+
+
+@pytest.mark.parametrize(
+    ("turns", "task", "remark"),
+    [
+        (
+            (
+                ("rename PayoutJob to DisbursementJob in the worker", "Renamed PayoutJob in 14 files."),
+                ("payout_test.go still fails", "Fixed the two assertions on PayoutJob."),
+                ("run go vet", "Clean."),
+                ("also rename the payout-jobs queue in worker.tf", "Done."),
+                ("i'm meeting my brother for lunch", "Enjoy!"),
+            ),
+            "rename PayoutJob",
+            "brother",
+        ),
+        (
+            (
+                ("bau die Kalenderansicht auf CSS-Module um", "Kalender.module.css ist angelegt."),
+                ("die Kalenderzellen sind jetzt zu schmal", "Breite korrigiert."),
+                ("Kalender-Header auch", "Umgestellt."),
+                ("ich muss noch ein Geschenk für Oma kaufen", "Viel Erfolg."),
+            ),
+            "Kalenderansicht",
+            "Geschenk",
+        ),
+    ],
+)
+def test_a_session_leaves_its_task_and_not_the_last_remark_beside_it(session: At, turns, task, remark):
+    told = session("a")
+    for user, agent in turns:
+        told.after_turn(user, agent)
+    told.session_end()
+    focus = told.get("memory/active-context.md").text
+    assert task in focus
+    assert remark not in focus

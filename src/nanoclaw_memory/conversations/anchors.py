@@ -1,4 +1,4 @@
-"""Anchors: statements of the user in the last two hours that continuity keeps in view."""
+"""Anchors: what the user said of themselves, or is torn about, in the last two hours; continuity keeps it in view."""
 
 from __future__ import annotations
 
@@ -18,14 +18,42 @@ from nanoclaw_memory.types import Exchange
 MOST = 15
 LIFETIME = timedelta(hours=2)
 MAX_TEXT = 200
+# Who asks states nothing, with or without a mark at the end.
+_ASKS = regex(
+    r"\?\s*$|^\W*(?:and |but |so |ok |und |aber )?(?:who|whom|whose|what|which|when|where|why|how|wer|wen|wem|was|"
+    r"wann|wo|warum|wie|welche\w*|can|could|should|do|does|did|is|are|am|will|kann|soll|bin|ist|wird)\b",
+    re.IGNORECASE,
+)
+_BEGIN = (
+    r"(?:^|[,;:.!–—(-]\s*|\b(?:and|but|so|hi|hello|hey|btw|well|because|since|as|und|aber|hallo|weil|da|please|just|bitte)"
+    r"\s+)"
+)
+# Nouns of what somebody is, by their endings and in a closed list: "a bit", "a fan" and "an hour" have none of these.
+_PERSON = (
+    r"(?:(?!(?:bigger|better|former|later|further|number|matter|moment|different|important|recent|consent|current|"
+    r"other|either|over|under|after|never|error|order|letter|winner|loser|bisschen|hinter|unter|weiter|später|fertig)\b)"
+    r"[^\W\d]{2,}(?:er|or|ist|ian|ant|ent|eer|yst|man|woman|in|eur|ling|mann|frau|kraft)|"
+    r"[^\W\d]*(?:architect|nurse|chef|cook|vegan|diabetic|dad|mom|mum|widow|coach|pilot|judge|clerk|guide|celiac|dev|admin|native|"
+    r"veteran|twin|monk|nun|muslim|jew|arzt|koch|azubi|hebamme|witwe|waise|jude))"
+)
+_ROLE = rf"(?:[^\W\d][\w-]* ){{0,3}}?{_PERSON}\b(?! (?:than|als)\b)"
+_NO_NAME = (
+    r"(?:back|later|when|if|once|maybe|again|now|tomorrow|tonight|today|asap|at|on|in|a|an|the|nicht|zurück|morgen|"
+    r"später|crazy|stupid|old|names|wenn)\b"
+)
+_NO_PLACE = r"(?:it|this|that|them|home|night|once|me|now|least|most|an? (?:hour|while|day|week)|fear|hope|dread|\d)\b"
 _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
     (
         "identity",
         1.0,
         regex(
-            r"\b(?:my name is|call me|i am (?:a|an|the)\b|i'm (?:a|an|the)\b|i work (?:as|at|for)\b|i live in\b|"
-            r"i was born|who (?:are you|am i)|mein name ist|ich heiße|nenn mich|ich bin (?:ein|eine|der|die)\b|"
-            r"ich arbeite (?:als|bei)\b|ich wohne in\b|wer bist du)",
+            rf"{_BEGIN}(?:my name is\b|(?:you can |people |everybody |everyone |they |friends )?calls? me "
+            rf"(?!{_NO_NAME})[^\W\d][\w'’-]+(?=\s*(?:[.,;!)]|$|and\b|not\b|instead\b|please\b))|"
+            rf"(?:i am|i['’]m) an? {_ROLE}|(?:i am|i['’]m) the {_ROLE} (?:of|at)\b|i work as\b|"
+            rf"i work (?:at|for) (?!{_NO_PLACE})|i live in (?!{_NO_PLACE})|i was born\b|mein name ist\b|ich heiß?s?e\b|"
+            rf"nenn(?:t)? mich (?:bitte |einfach |doch )?(?!{_NO_NAME})[^\W\d][\w'’-]+(?=\s*(?:[.,;!)]|$|und\b))|"
+            rf"ich bin (?:eine? |die |der )?{_ROLE}|ich arbeite als\b|"
+            r"ich arbeite (?:bei|für) (?:(?:der|die|dem|den|einer?|einem) |(?-i:[A-ZÄÖÜ]))|ich wohne in\b)",
             re.IGNORECASE,
         ),
     ),
@@ -43,8 +71,9 @@ _KINDS: tuple[tuple[str, float, re.Pattern[str]], ...] = (
         "tension",
         0.7,
         regex(
-            r"\b(?:i'?m (?:worried|not sure|torn|stuck|frustrated|afraid)|i can'?t decide|on the one hand|i disagree|"
-            r"we need to talk|ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen))|einerseits)\b",
+            r"\b(?:i'?m (?:worried about|not sure about|torn|frustrated (?:with|by))|i can'?t decide|"
+            r"on the one hand|i disagree|we need to talk|einerseits|"
+            r"ich (?:mache mir sorgen|bin (?:unsicher|frustriert|hin- und hergerissen)))\b",
             re.IGNORECASE,
         ),
     ),
@@ -84,4 +113,6 @@ def _stated(message: str, foreign_lines: tuple[int, ...]) -> tuple[tuple[str, fl
 
 
 def _kind(sentence: str) -> tuple[str, float] | None:
+    if _ASKS.search(sentence):
+        return None
     return next(((name, weight) for name, weight, pattern in _KINDS if pattern.search(sentence)), None)

@@ -14,6 +14,7 @@ from nanoclaw_memory import tokens
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.entries.lines import age, age_days, masked, other_project
 from nanoclaw_memory.entries.rules import FACTUAL
+from nanoclaw_memory.intake.secret_values import lacks_its_value
 from nanoclaw_memory.rendering import fenced, item_line, marks, short_ids
 from nanoclaw_memory.store.entries import BEHAVIORAL, PRIORITIES, EntryTable, Filter
 from nanoclaw_memory.text import plural
@@ -132,7 +133,8 @@ def _candidates(
     ]
     found.sort(key=lambda entry: (entry.provenance.timestamp, entry.id), reverse=True)
     found.sort(key=lambda entry: (PRIORITIES.index(entry.priority), bool(_elsewhere(entry, reader))))
-    return [_line(entry, reader) for entry in found[: limits.entries]]
+    told = [entry for entry in found if not lacks_its_value(masked(entry.content))]
+    return [_line(entry, reader) for entry in told[: limits.entries]]
 
 
 def _elsewhere(entry: Entry, reader: BriefReader) -> str:

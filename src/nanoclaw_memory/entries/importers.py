@@ -23,7 +23,7 @@ from nanoclaw_memory.entries.markdown import (
 )
 from nanoclaw_memory.entries.rules import MAX_CONTENT
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.text import fingerprint, one_line
+from nanoclaw_memory.text import fingerprint, one_line, plural
 from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.files import read_text
 
@@ -39,6 +39,11 @@ def read_export(kind: str, path: Path) -> Imports:
     path = path.expanduser()
     if not path.exists():
         raise InvalidValue(f"there is no {path}", "give the export's file or folder")
+    if path.suffix == ".jsonl" and kind in TRANSCRIPTS:
+        raise FileProblem(
+            f"{path.name} is a transcript of a conversation; {kind} memories are Markdown",
+            f"nothing was imported; archive it: ncm sessions archive {path}",
+        )
     found = Imports()
     try:
         KINDS[kind](found, path)
@@ -196,10 +201,23 @@ def _claude_code(found: Imports, path: Path) -> None:
         for number, line in lines:
             found.add(kind, line, f"{name}:{number}", ("claude-code",))
 
+    _name_transcripts(found, path)
+
 
 def _codex(found: Imports, path: Path) -> None:
     for name, text in pages(path, found):
         read_page(found, name, text)
+    _name_transcripts(found, path)
+
+
+def _name_transcripts(found: Imports, path: Path) -> None:
+    """Report the transcripts beside the notes, which are archived and not imported."""
+    left = sorted(path.glob("*.jsonl")) if path.is_dir() else []
+    if left:
+        count = plural(len(left), "transcript")
+        found.skip(
+            f"{count} ({left[0].name}{', …' if len(left) > 1 else ''})", "each: ncm sessions archive FILE"
+        )
 
 
 def _mem0(found: Imports, path: Path) -> None:
@@ -278,6 +296,7 @@ def _letta_talk(found: Imports, agent: Mapping[str, Any]) -> None:
         found.conversations.append(Transcript(session, "letta", tuple(said), name))
 
 
+TRANSCRIPTS = ("claude-code", "codex")  # clients that keep one JSONL file a session
 KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
     "claude": _claude,
     "chatgpt": _chatgpt,
@@ -329,7 +348,12 @@ def pages(path: Path, found: Imports) -> Iterator[tuple[str, str]]:
     names = [one.relative_to(path) for one in path.rglob("*.md") if one.is_file() and not one.is_symlink()]
     seen = sorted(one for one in names if not any(part.startswith(".") for part in one.parts))
     if not seen:
-        raise ValueError("the folder holds no Markdown")
+        talk = (
+            "; its transcripts (*.jsonl) go in with: ncm sessions archive FILE"
+            if any(path.glob("*.jsonl"))
+            else ""
+        )
+        raise ValueError(f"the folder holds no Markdown{talk}")
     if len(seen) > MAX_FILES:
         raise ValueError(f"the folder holds {len(seen):,} pages, over the limit of {MAX_FILES:,}")
     for name in seen:

@@ -21,6 +21,8 @@ MAX_ALIKE = 5  # entities that one first name may mean
 NEAR = 400  # names compared for a typo
 _TOKEN = regex(r"[^\W_]+(?:['’][^\W_]+)*['’]?[+#]*")
 _SENTENCE_END = regex(r"[.!?:\n]\s*[\"'(\[]*$|^[\s\"'(\[\-*•]*$")
+_CODE_BEFORE = regex(r"(?:[-_/\\:$@#<`=]|(?<![.\s])\.|^\.|\s\.)$")
+_CODE_AFTER = regex(r"[-_/\\:=]\w|\.\w|[`>(\[]")
 _UNSPACED = regex(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _MINE = regex(
     r"\b(?:my|mine|our|ours|who am i|what am i|how old am i|where am i|am i|was i|do i|did i|have i|should i|"
@@ -45,6 +47,8 @@ class Word(msgspec.Struct, frozen=True):
     possessive: bool
     capital: bool
     first: bool  # first in its sentence, where a capital means nothing
+    after: str = ""  # what stands between it and the next word
+    code: bool = False  # part of a path, a selector or another identifier
 
 
 class EntityMention(msgspec.Struct, frozen=True):
@@ -80,10 +84,11 @@ def words_of(text: str) -> tuple[Word, ...]:
     if len(matches) > MAX_WORDS:
         half = MAX_WORDS // 2
         matches = matches[:half] + matches[-half:]
-    return tuple(_word(plain, match) for match in matches)
+    ends = [*(match.start() for match in matches[1:]), len(plain)]
+    return tuple(_word(plain, match, end) for match, end in zip(matches, ends, strict=False))
 
 
-def _word(text: str, match: re.Match[str]) -> Word:
+def _word(text: str, match: re.Match[str], end: int) -> Word:
     plain = match.group()
     folded = plain.casefold().replace("’", "'")
     possessive = folded.endswith(("'s", "'"))
@@ -95,6 +100,8 @@ def _word(text: str, match: re.Match[str]) -> Word:
         possessive=possessive,
         capital=plain[:1].isupper(),
         first=bool(_SENTENCE_END.search(before)),
+        after=text[match.end() : end],
+        code=bool(_CODE_BEFORE.search(before) or _CODE_AFTER.match(text, match.end())),
     )
 
 

@@ -97,29 +97,39 @@ class KnowledgeGraph:
     # ---- search ----
 
     def search(
-        self, query: str, top_k: int = 6, as_of: str | None = None, named_only: bool = False
+        self,
+        query: str,
+        top_k: int = 6,
+        as_of: str | None = None,
+        named_only: bool = False,
+        asking: str | None = None,
     ) -> GraphAnswer:
         """Search facts and relations, now or at a past date; change nothing.
 
         With `named_only` the answer is empty when the query names no entity; this is faster than a keyword search.
+        `asking` is the part of the query that asks, requests or plans, if not all of it does.
         """
         if not 1 <= top_k <= MAX_TOP_K:
             raise InvalidValue(f"top_k: {top_k} is outside 1 to {MAX_TOP_K}", "for example -k 6")
         with self._refresh() as stale:
             begun = time.perf_counter()
-            answer = self._answer(query, top_k, self.view(as_of), named_only)
+            answer = self._answer(query, top_k, self.view(as_of), named_only, asking)
             hits = answer.hits if as_of else self._marked(answer.hits)
-            hits += self._shared_chat_hits(query, top_k - len(hits), as_of, named_only)
+            hits += self._shared_chat_hits(query, top_k - len(hits), as_of, named_only, asking)
             hits = tuple(map(self._dated, hits))
             took_ms = (time.perf_counter() - begun) * 1000
         return replace(answer, hits=hits, took_ms=took_ms, degraded=(stale,) if stale else ())
 
-    def _answer(self, query: str, top_k: int, view: View, named_only: bool) -> GraphAnswer:
+    def _answer(
+        self, query: str, top_k: int, view: View, named_only: bool, asking: str | None
+    ) -> GraphAnswer:
         """Search what the owner trusts as if there were nothing else, then append what others state."""
         if not has_foreign(self.db):
-            return self._lookup(self.names).search(query, top_k, view, named_only)
-        own = self._lookup(self.trusted_names).search(query, top_k, replace(view, trust="own"), named_only)
-        others = self._lookup(self.names).search(query, top_k, replace(view, trust="foreign"), named_only)
+            return self._lookup(self.names).search(query, top_k, view, named_only, asking)
+        trusted = self._lookup(self.trusted_names)
+        own = trusted.search(query, top_k, replace(view, trust="own"), named_only, asking)
+        foreign = replace(view, trust="foreign")
+        others = self._lookup(self.names).search(query, top_k, foreign, named_only, asking)
         found = [*own.hits, *others.hits]
         # With few places, answers precede other facts about the same entity.
         direct = sorted(
@@ -151,13 +161,13 @@ class KnowledgeGraph:
         return replace(hit, since=local_day(since, self.clock.now().tzinfo))
 
     def _shared_chat_hits(
-        self, query: str, left: int, as_of: str | None, named_only: bool
+        self, query: str, left: int, as_of: str | None, named_only: bool, asking: str | None
     ) -> tuple[GraphHit, ...]:
         """Return what shared chats say, after all private hits and marked."""
         beside = self._beside() if self._beside is not None and left > 0 else None
         if beside is None:
             return ()
-        found = beside.search(query, left, as_of, named_only).hits
+        found = beside.search(query, left, as_of, named_only, asking).hits
         return tuple(replace(hit, shared=True) for hit in found)
 
     def query(

@@ -79,6 +79,7 @@ class Phrase(msgspec.Struct, frozen=True):
     text: str
     start: int
     end: int
+    beside: str = ""  # the stem of the noun that it only qualifies, which a key must contain too
 
 
 class Intent(msgspec.Struct, frozen=True, dict=True):
@@ -86,6 +87,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     mentions: tuple[Phrase, ...]
     plain: tuple[Phrase, ...]
+    by_name: bool = False  # a synonym of a part of a key is not enough
 
     def __bool__(self) -> bool:
         return bool(self.mentions or self.plain)
@@ -120,6 +122,7 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
         return Intent(
             tuple(ask for ask in self.mentions if ask in asks),
             tuple(ask for ask in self.plain if ask in asks),
+            self.by_name,
         )
 
     def until(self, place: int) -> Intent:
@@ -145,12 +148,23 @@ class Intent(msgspec.Struct, frozen=True, dict=True):
 
     def fit(self, slot: str) -> float:
         """Return how well a key answers the question: 1 if it is named, 0.5 if named in part, else 0."""
+        parts = [stem(part) for part in slot.split()]
+        usable = [ask for ask in self.asks if not ask.beside or ask.beside in parts]
+        if len(usable) < len(self.asks):
+            return self.only(*usable).fit(slot)
         if stemmed(slot) in self.wanted:
             return 1.0
-        telling = [part for part in map(stem, slot.split()) if part not in GENERIC]
+        telling = [part for part in parts if part not in GENERIC]
         if telling and all(part in self.stems for part in telling):
             return 1.0
-        return 0.5 if any(part in self.wanted for part in telling) else 0.0
+        known = self.stems if self.by_name else self.wanted
+        return 0.5 if any(part in known for part in telling) else 0.0
+
+    def without_synonyms(self, words: frozenset[str]) -> Intent:
+        """Return the intent in which phrases count by their own words only, unless all of them are among these."""
+        kept = {ask for ask in self.mentions if words.issuperset(ask.text.split())}
+        own = tuple(ask for ask in self.asks if ask not in kept)
+        return Intent(tuple(ask for ask in self.mentions if ask in kept), own, self.by_name)
 
 
 def read(tokens: list[str], taken: set[int]) -> Intent:

@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.graph import hops, intents
-from nanoclaw_memory.graph.entities import PLAIN, EntityMention, ParsedQuestion, Resolver
+from nanoclaw_memory.graph.asked import own_asks
+from nanoclaw_memory.graph.entities import PLAIN, EntityMention, ParsedQuestion, Resolver, words_of
 from nanoclaw_memory.settings.sections import GraphMemorySettings
 from nanoclaw_memory.store.facts import MAX_OF_ENTITY, FactRow, FactTable, RelationRow, View
 from nanoclaw_memory.store.keywords import terms_of
@@ -84,23 +85,30 @@ class Lookup:
         self.resolver = resolver
         self.settings = settings
 
-    def search(self, query: str, top_k: int, view: View, named_only: bool = False) -> GraphAnswer:
+    def search(
+        self, query: str, top_k: int, view: View, named_only: bool = False, asking: str | None = None
+    ) -> GraphAnswer:
         """Return at most `top_k` hits for a question, then facts linked to them.
 
         With `named_only` the answer has only what the message asks about an entity it names: facts with a matching
-        key or value and a little context, or everything if it asks nothing specific; keywords are not tried.
+        key or value and a little context, or everything if it asks nothing specific; keywords are not tried. `asking`
+        is the part of the message that asks, requests or plans, if not all of it does.
         """
         text = _shortened(query)
         question = self.resolver.read(text)
         if named_only and not question.named:
             return GraphAnswer(())
         intent = intents.read([word.folded for word in question.words], question.taken)
+        own = intent
+        if named_only:
+            said = frozenset(word.folded for word in words_of(query if asking is None else asking))
+            own, intent = own_asks(question, intent, said), intent.without_synonyms(said)
         reader = EntityReader(self.facts, self.relations, view)
         found: dict[tuple[str, int], GraphCandidate] = {}
         if question.named:
-            _merge(found, self._of_entities(question, intent, reader))
+            _merge(found, self._of_entities(question, intent, own, reader))
         if named_only:
-            found = _only_asked(found, question, intent)
+            found = _only_asked(found, question, intent, own)
         elif not found:
             _merge(found, _of_relative(question, self._by_keyword(text, top_k, view)))
         elif _asks_of_us(question):
@@ -119,14 +127,15 @@ class Lookup:
     # ---- phases 1 and 2 ----
 
     def _of_entities(
-        self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
+        self, question: ParsedQuestion, intent: intents.Intent, own: intents.Intent, reader: EntityReader
     ) -> list[GraphCandidate]:
-        answers = self._answers(question, intent, reader)
-        answers += hops.over_relations(self.names, reader, question, intent)
+        """Return answers and context; `own` is what is asked of the person, `intent` what is asked of others."""
+        only_self = all(name.how == "self" for name in question.named)
+        answers = self._answers(question, intent, own, reader)
+        answers += hops.over_relations(self.names, reader, question, own if only_self else intent)
         best = min((candidate.group for candidate in answers), default=0)
         answers = [replace(c, context=True) if c.group > best else c for c in answers]
         rest = _everything_about(question, reader, context=bool(answers))
-        only_self = all(name.how == "self" for name in question.named)
         if intent and only_self and not answers:
             # "my notes on GraphQL" asks for what the keywords find, not for everything about me.
             rest = [] if _relative_of(question.named[0], question) else [c for c in rest if c.cover]
@@ -152,13 +161,13 @@ class Lookup:
         return found
 
     def _answers(
-        self, question: ParsedQuestion, intent: intents.Intent, reader: EntityReader
+        self, question: ParsedQuestion, intent: intents.Intent, own: intents.Intent, reader: EntityReader
     ) -> list[GraphCandidate]:
         """Phase 1: return facts under the key that the question names, and relations with its predicate."""
         found: list[GraphCandidate] = []
         others = [name for name in question.named if name.how != "self"]
         for name in question.named:
-            asked = _owned_by(name, question, intent)
+            asked = _owned_by(name, question, own if name.how == "self" else intent)
             if not asked:
                 continue
             if name.how == "self" and (relative := _relative_of(name, question)):
@@ -373,18 +382,24 @@ def _of_relative(question: ParsedQuestion, rows: list[GraphCandidate]) -> list[G
 
 
 def _only_asked(
-    found: dict[tuple[str, int], GraphCandidate], question: ParsedQuestion, intent: intents.Intent
+    found: dict[tuple[str, int], GraphCandidate],
+    question: ParsedQuestion,
+    intent: intents.Intent,
+    own: intents.Intent,
 ) -> dict[tuple[str, int], GraphCandidate]:
     """Return what a message asks for: answers and a little of their context, else rows that share a word with it.
 
     A message with only names ("tell me about Keystone") asks for everything. A question about something of one's own
     asks for nothing else of it.
     """
+    only_self = all(name.how == "self" for name in question.named)
     if any(candidate.phase == 1 for candidate in found.values()):
-        only_self = all(name.how == "self" for name in question.named)
         rest = (c for c in found.values() if c.phase != 1 and (c.cover or not only_self))
         context = sorted(rest, key=lambda c: -c.cover)[:MOST_CONTEXT]
         return {c.key: c for c in found.values() if c.phase == 1 or c in context}
+    if only_self and intent:
+        telling = {part for ask in own.asks if not ask.beside for part in ask.phrase.split()}
+        return {key: c for key, c in found.items() if telling & _stems(_compared(c.row))}
     plain = all(ask.text in PLAIN for ask in intent.asks)
     return {key: c for key, c in found.items() if c.cover or plain}
 

@@ -12,6 +12,7 @@ from nanoclaw_memory.patterns import regex
 # Patterns are verbose and ignore case unless they say otherwise.
 verbose = functools.partial(regex, flags=re.VERBOSE | re.IGNORECASE)
 
+_LACKS_VALUE = verbose(r"^\W*\[redacted:[a-z0-9-]{1,40}\]\s*[=:] | \[redacted:[a-z0-9-]{1,40}\][^\w\[]*$")
 MARKER = verbose(r"\[redacted:[a-z0-9-]{1,40}\]")
 # The ratings.
 NOTHING, WORD, CHOSEN, STRONG, RANDOM = range(5)
@@ -195,3 +196,8 @@ def entropy(value: str) -> float:
     """Return the Shannon entropy in bits per character."""
     counts = (value.count(char) for char in set(value))
     return -sum(number / len(value) * math.log2(number / len(value)) for number in counts)
+
+
+def lacks_its_value(text: str) -> bool:
+    """Return whether the value of a statement, or what it is called, was masked: it tells nothing any more."""
+    return "[redacted:" in text and bool(_LACKS_VALUE.search(text))

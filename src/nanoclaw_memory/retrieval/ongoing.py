@@ -65,12 +65,12 @@ def without_confidential(text: str) -> str:
 # ---- work under way, by closed classes of words ----
 
 DECIDES = regex(
-    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled|agreed|picked|opted|"
-    r"(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
+    r"\b(?:we|i|wir|ich)\b(?:['’]\w+)?[^.;!?]{0,40}?\b(?:decided|chose|chosen|settled (?:on|for|that)|agreed|picked|"
+    r"opted|(?:go|going|went) with|entschieden|beschlossen|festgelegt|geeinigt)\b",
     re.IGNORECASE,
 )
 # What a team has changed is decided as well; "we moved" and "we changed" may be said of anything.
-_HAS_CHANGED = regex(
+HAS_CHANGED = regex(
     r"\bwe(?:['’]ve| have)? (?:\w+ly )?(?:switched|migrated|dropped|replaced|abandoned|adopted|scrapped|postponed|"
     r"deprecated|stick with|are sticking with|stay with)\b|\bwir (?:haben |sind )[^.;!?]{0,60}?"
     r"(?:umgestellt|umgestiegen|verworfen|ersetzt|gestrichen|migriert)\b|\bwir bleiben [^.;!?]{0,30}?\bbei\b",
@@ -150,10 +150,31 @@ _QUESTION_WORD = regex(
     r"wofür|womit|woran)\b",
     re.IGNORECASE,
 )
+# Who leaves is not at work: "so I have to run".
+_LEAVES = regex(
+    r"\b(?:brb|afk|gotta (?:run|go)|got to (?:run|go)|off for today|bye|ciao|tschüss|bis (?:gleich|später|morgen))\b|"
+    r"\b(?:have|need|must|want|going|gotta|should|will|['’]ll|got)(?: to)? "
+    r"(?:run|go|leave|bounce|dash|sleep|rest|lie down|eat(?: something)?|"
+    r"head (?:out|off|home)|(?:hop|sign|log|drop) off|call it a day|be (?:away|off|out|back))"
+    r"(?: (?:now|soon|early|first|home|again|today|then|at|in|until|till|by|to bed|\d\S*))*"
+    r"\s*(?:[.,;!–—-]|$|until\b|till\b)|"
+    r"\b(?:muss|müssen|will|wollen) (?:ich |wir )?(?:\w+ ){0,2}?(?:los|weg|schlafen|essen|ins bett|nach hause)\b|"
+    r"\bfeierabend\b|\bcatch (?:my|the|a) (?:train|bus|flight|tram|plane)\b",
+    re.IGNORECASE,
+)
+# Who says so asks: "I forgot my dentist's number".
+_LACKS = regex(
+    r"\b(?:i|we)\b[^.;!?]{0,20}\b(?:forgot(?:ten)?|(?:don['’]?t|do not|can['’]?t|cannot) (?:know|remember|recall|find)|"
+    r"need|wonder|lost|looking for)\b|\b(?:ich|wir)\b[^.;!?]{0,40}\b(?:vergessen|nicht mehr)\b|"
+    r"\b(?:brauch|brauche|brauchen|suche|suchen) (?:ich|wir)\b|"
+    r"\b(?:ich|wir) (?:brauch|brauche|brauchen|suche|suchen)\b|"
+    r"\b(?:weiß|weiss|finde) (?:ich |wir )?[^.;!?]{0,40}nicht\b",
+    re.IGNORECASE,
+)
 LABELLED, UNFINISHED = "labelled", "unfinished"
 _KINDS = (
     ("decided", DECIDES),
-    ("decided", _HAS_CHANGED),
+    ("decided", HAS_CHANGED),
     ("intended", _INTENDS),
     ("being done", _IS_DOING),
     (UNFINISHED, _IS_UNFINISHED),
@@ -171,9 +192,26 @@ def asks_for_action(text: str) -> bool:
     return bool(_ASKS_AGENT.match(text.strip()))
 
 
+def asking_part(message: str) -> str:
+    """Return the sentences and clauses of a message that ask, request or plan, without what it only states."""
+    return " ".join(filter(None, map(_asked_in, sentences(message))))
+
+
+def _asked_in(sentence: str) -> str:
+    if _INTENDS.search(sentence) or _LACKS.search(sentence):
+        return sentence
+    stated = stated_in(sentence)
+    return sentence.replace(stated, " ", 1).strip() if stated else sentence
+
+
 def labels_work(text: str) -> bool:
     """Return whether a text begins with a label such as "TODO:" or "Decision:"."""
     return bool(_LABEL.match(text))
+
+
+def leaves(sentence: str) -> bool:
+    """Return whether somebody says that they leave the conversation: "so I have to run"."""
+    return bool(_LEAVES.search(sentence))
 
 
 def reports_work(sentence: str, judge: Judge | None = None) -> bool:
@@ -195,7 +233,7 @@ def _kind_of_work(sentence: str) -> str:
     """Return the kind of work that a sentence reports; empty if it asks, requests, reacts, or only states a fact."""
     if len(sentence) > LONGEST_SENTENCE or sentence.endswith("?"):
         return ""
-    if not is_substantial(sentence) or is_confidential(sentence):
+    if not is_substantial(sentence) or is_confidential(sentence) or leaves(sentence):
         return ""
     if _LABEL.match(sentence):
         return LABELLED

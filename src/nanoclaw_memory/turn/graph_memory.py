@@ -7,7 +7,10 @@ from datetime import timedelta
 
 from nanoclaw_memory.clock import stamp
 from nanoclaw_memory.errors import StoreError
+from nanoclaw_memory.intake.secret_values import lacks_its_value
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.gate import is_conceivable
+from nanoclaw_memory.retrieval.ongoing import asking_part
 from nanoclaw_memory.store.facts import all_current, generation
 from nanoclaw_memory.store.turns import CachedAnswer
 from nanoclaw_memory.text import fingerprint
@@ -55,7 +58,8 @@ class GraphMemory(Plugin):
                     question, moment.scope.private, stamp(moment.now)
                 ),
             )
-        answer = self.context.graph.search(message, self.own.max_results, named_only=True)
+        asking = asking_part(message) if is_conceivable(self.context.need(message), message) else ""
+        answer = self.context.graph.search(message, self.own.max_results, named_only=True, asking=asking)
         seen = self._with_index(seen)  # the search may have refreshed the index
         hits = self._chosen(answer.hits)
         found = CachedAnswer(
@@ -89,6 +93,7 @@ class GraphMemory(Plugin):
 
     def _chosen(self, hits: Sequence[GraphHit]) -> list[GraphHit]:
         """Return at most maxResults hits and the facts linked to them; none when no entity was matched."""
+        hits = [hit for hit in hits if not lacks_its_value(hit.text)]
         if not any(hit.phase in MATCHED for hit in hits):
             return []
         direct = [hit for hit in hits if not hit.linked and hit.score >= self.own.min_score]

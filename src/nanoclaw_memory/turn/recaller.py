@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.intake.memory_requests import asks_to_forget
+from nanoclaw_memory.intake.secret_values import lacks_its_value
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
@@ -61,8 +62,10 @@ class Recalled(msgspec.Struct, frozen=True):
     def later(self, one: Candidate) -> Newer | None:
         """Return the newer statement on a chosen passage's subject, to be quoted unless it is chosen itself."""
         newer = one.newer
-        shown = newer is None or any(newer.id == other.stored.id for other in self.chosen)
-        return None if newer is None or shown else newer_of(newer)
+        if newer is None or lacks_its_value(newer.passage.text):
+            return None
+        shown = any(newer.id == other.stored.id for other in self.chosen)
+        return None if shown else newer_of(newer)
 
     @property
     def open(self) -> bool:
@@ -148,7 +151,17 @@ class Recaller:
         )
         ordered = self._in_order(in_window, [*bound, *picked], verdict.helpful)
         window = _Window(scope.session_id, after)
-        chosen = tuple(one for one in ordered if not window.has(one.stored) and not window.overtakes(one))
+        chosen = tuple(
+            one
+            for one in ordered
+            if not (
+                window.has(one.stored)
+                or window.overtakes(one)
+                or lacks_its_value(
+                    one.stored.passage.text
+                )  # a newer statement that was put beside an older one
+            )
+        )
         return Recalled(
             chosen,
             max(verdict.probability, least) if bound else verdict.probability,
@@ -196,8 +209,10 @@ class Recaller:
         return tuple(one for one in shown if one.mark != SUPERSEDED)
 
     def _is_new_to_turn(self, one: Helpful) -> bool:
-        """Return whether a passage is injected nowhere else: not as a fact, at the session's start, or as a policy."""
+        """Return whether a passage tells something, and is injected nowhere else: as a fact, a policy, at the start."""
         stored = one.candidate.stored
+        if lacks_its_value(stored.passage.text):
+            return False
         fact = (stored.passage.kind, stored.passage.number)
         return fact not in self.facts_told and not stored.path.startswith(INJECTED_ELSEWHERE)
 

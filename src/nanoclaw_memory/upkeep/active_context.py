@@ -22,6 +22,7 @@ from nanoclaw_memory.text import one_line, sentences
 from nanoclaw_memory.types import FOREIGN, OWN, Exchange, LogLine, Refreshed
 from nanoclaw_memory.upkeep import pages, run_history
 from nanoclaw_memory.upkeep.log_blocks import logs
+from nanoclaw_memory.upkeep.session_task import SessionTask
 from nanoclaw_memory.workspace import log
 from nanoclaw_memory.workspace.boot import active_context
 from nanoclaw_memory.workspace.files import read_text
@@ -91,19 +92,34 @@ def _focus(group: Group) -> list[str]:
     if not group.has("continuity"):
         return []
     said = group.exchanges.of_session(group.scope.session_id, limit=20)
-    found = _work(group, said)
+    found = _of_session(group, said)
     if not found:
         since = stamp(group.clock.now() - timedelta(days=FOCUS_DAYS))
         project = group.scope.project if group.settings.projects.enabled else None
-        found = _work(group, group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project))
+        recent = group.exchanges.recent(since=since, limit=MOST_EXCHANGES, project=project)
+        found = [*_work(group, recent).values()]
     return list(itertools.islice(_presentable(group, dict.fromkeys(found)), MOST[FOCUS]))
 
 
-def _work(group: Group, said: Sequence[Exchange]) -> list[str]:
-    """Return the person's sentences about work under way that nothing newer overtakes, latest first."""
+def _of_session(group: Group, said: Sequence[Exchange]) -> list[str]:
+    """Return the task of a session and the person's sentences about work under way.
+
+    Where most of a session is about one task, what has nothing to do with it is a remark, and no focus.
+    """
+    session = SessionTask(said)
+    number, task = session.found()
+    if not number:
+        return list(_work(group, said).values())
+    work = {known: text for known, text in _work(group, said).items() if session.belongs(known, text)}
+    overtaken = group.retrieval.overtaken("exchanges", [number])
+    return [*([task] if number not in overtaken and number not in work else []), *work.values()]
+
+
+def _work(group: Group, said: Sequence[Exchange]) -> dict[int, str]:
+    """Return by exchange the person's sentences about work under way that nothing newer overtakes, latest first."""
     told = {one.id: work for one in reversed(said) if one.origin in OWN and (work := _work_in(group, one))}
     overtaken = group.retrieval.overtaken("exchanges", list(told)) if told else {}
-    return [work for number, work in told.items() if number not in overtaken]
+    return {number: work for number, work in told.items() if number not in overtaken}
 
 
 def _work_in(group: Group, exchange: Exchange) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from nanoclaw_memory.errors import InvalidValue, NotFound
+from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Wanted
@@ -168,6 +168,11 @@ class Forgetting:
             if not meaning.ambiguous:
                 names |= set(meaning.names)
                 labels |= set(table.labels(meaning.names).values())
+        if fold(self.group.settings.user.entity) in names:
+            raise Refused(
+                f"{self.asked.entity!r} is you, the owner of this memory: USER.md and much else are about you",
+                'forget single things: ncm forget "their words", or one fact: ncm graph remove --purge',
+            )
         wanted = Wanted(Phrases.of_request(*labels), names=frozenset(names))
         return wanted, Phrases.of_rows(self._texts(wanted))
 

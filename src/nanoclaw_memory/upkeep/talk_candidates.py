@@ -19,12 +19,12 @@ from nanoclaw_memory.graph.triples import Triple
 from nanoclaw_memory.intake.authorship import split_exchange
 from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.retrieval.currency import NAMED
-from nanoclaw_memory.retrieval.ongoing import DECIDES
 from nanoclaw_memory.retrieval.stated_parts import stated_in
 from nanoclaw_memory.retrieval.value_changes import says_change
 from nanoclaw_memory.store.names import slot_of
 from nanoclaw_memory.text import one_line
 from nanoclaw_memory.types import OWN, Exchange
+from nanoclaw_memory.upkeep import settled
 from nanoclaw_memory.upkeep.log_candidates import CERTAIN, SAID, WINDOW, DatedLine
 
 if TYPE_CHECKING:
@@ -74,9 +74,15 @@ def _lines(exchange: Exchange, day: date, user: str) -> Iterator[DatedLine]:
 
 def kind_of(sentence: str, user: str) -> str:
     """Return the kind of a sentence for MEMORY.md: a decision, an instruction, a fact of the user; empty for none."""
-    if sentence.endswith("?") or len(sentence.split()) < LEAST_WORDS or not stated(sentence):
+    if sentence.endswith("?") or len(sentence.split()) < LEAST_WORDS:
         return ""
-    if DECIDES.search(sentence) and not wording.DENIAL.search(sentence):
+    if settled.is_called_decision(sentence):
+        return "decision"
+    if settled.forbids(sentence):
+        return "instruction"
+    if not stated(sentence):
+        return ""
+    if settled.is_decided(sentence):
         return "decision"
     if _FROM_NOW_ON.search(sentence):
         return "instruction"

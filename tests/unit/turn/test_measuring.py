@@ -165,6 +165,39 @@ def test_anchors_are_short_recent_few_and_from_the_user():
     assert anchors.find([exchange(1, "My name is Kim", age=timedelta(hours=3))], NOW) == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "when can I call Mehmet",
+        "i am a bit late with the release",
+        "call melanie back at 3",
+        "call me when the build is green",
+        "i'm the one who broke the build",
+        "who am i supposed to ask?",
+        "i'm stuck in traffic",
+        "ich bin ein bisschen spät dran",
+        "ich bin der Meinung, wir nehmen Go",
+        "what does call me Ishmael mean",
+    ],
+)
+def test_a_question_or_a_passing_state_is_no_anchor(said):
+    assert anchors.find([exchange(1, said)], NOW) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "call me Kim",
+        "i am a nurse in Leeds",
+        "I work for Siemens",
+        "i'm a vegetarian",
+        "ich bin Lehrerin in Kiel",
+    ],
+)
+def test_what_somebody_says_of_themselves_is_an_anchor(said):
+    assert [anchor.kind for anchor in anchors.find([exchange(1, said)], NOW)] == ["identity"]
+
+
 def test_anchors_weigh_identity_and_contradiction_over_tension():
     found = anchors.find(
         [

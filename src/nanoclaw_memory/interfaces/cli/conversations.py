@@ -68,11 +68,14 @@ def _explained(explanation: Explanation) -> Iterator[str]:
 
 @command("injections")
 @click.option("--since", metavar="DATE", default="", help="Only from this day (or month) on.")
-@limit_option("-n", "--limit", most=1000, default=20, help="Most injections that are listed; sums count all.")
+@limit_option(
+    "-n", "--limit", most=1000, default=20, help="Most injections, and most sessions, that are listed."
+)
 def injections(memory: Memory, since: str, limit: int) -> Output:
     """Show what was put before model calls, newest first: when, by which plugin, why, and for how many tokens.
 
-    With --session only of that session. The sums count every injection, listed or not; `boot` is the boot context
+    With --session only of that session. The sums count every injection, listed or not, and name the sessions that cost
+    most; `boot` is the boot context
     at a session's start.
 
     \b
@@ -82,11 +85,14 @@ def injections(memory: Memory, since: str, limit: int) -> Output:
     """
     found, shown = memory.conversations.injections(memory.scope.session_id, since, limit), clock_of(memory)
     lines = [line for injection in found.injections for line in _injection(injection, shown)]
+    dearest = sorted(found.sessions, key=lambda one: one.tokens, reverse=True)[:limit]
     sums = [
         f"{one.tokens:>9,} tokens in {plural(one.calls, 'call'):>9}  {kind} {one.name or '-'}"
-        for kind, all_of in (("plugin", found.plugins), ("session", found.sessions))
+        for kind, all_of in (("plugin", found.plugins), ("session", dearest))
         for one in all_of
     ]
+    if (more := len(found.sessions) - len(dearest)) > 0:
+        sums.append(f"… and {plural(more, 'more session')}; all of them with --json")
     total = f"{found.tokens:>9,} tokens in {plural(found.calls, 'call'):>9}  in all, silent calls included"
     return Output(found, [*lines, *sums, total] if found.calls else [], "Nothing was injected yet.")
 
