@@ -14,6 +14,7 @@ from nanoclaw_memory.intake.memory_requests import asks_to_forget
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.plain_question import plain_question
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.relevance import names_nothing
 from nanoclaw_memory.retrieval.searcher import Question
@@ -109,16 +110,17 @@ class Recaller:
 
     def _ask(self, message: str, moment: Moment, gated: bool, own: str) -> Recalled:
         context, scope = self._context, moment.scope
-        cold, need = context.embedder is None, context.need(message)
+        asked = plain_question(message)
+        cold, need = context.embedder is None, max(map(context.need, {message, asked}))
         by_words = (context.without_embedder,) if cold else ()
         when = dates.when(own, moment.now.date())
-        if gated and names_nothing(message) and not (when.days or when.latest):
+        if gated and names_nothing(asked) and not (when.days or when.latest):
             return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
-        if gated and not is_conceivable(need, message) and not (moment.explain or when.only() or when.latest):
+        if gated and not is_conceivable(need, asked) and not (moment.explain or when.only() or when.latest):
             return Recalled((), 0.0, (), by_words)  # the gate stays closed whatever is found
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
-            text=message,
+            text=asked,
             limit=MOST_OF_DAYS,
             today=moment.now.date(),
             fast=cold or not own,  # the vector of a log is near to anything
