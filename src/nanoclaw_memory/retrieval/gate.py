@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.conversations.topics import empty_words
+from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.retrieval import relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Centres, Pool
 from nanoclaw_memory.retrieval.chunker import QUOTED
@@ -40,6 +41,10 @@ NEAR, NEAREST = 0.3, 0.35  # thresholds of that feature, for a passage and for t
 LONG = 40  # words of a passage beyond which length does not make an answer likelier
 FEW_PASSAGES, RARE = 3, 0.05  # maximal number, or share, of passages that contain what is asked about
 BEST = 3
+BELOW = {  # features that also count by how far they stand below those of the best passage
+    "subject": "below the best by subject",
+    CENTRED: "below the best by meaning",
+}
 
 
 class GateInput(msgspec.Struct, frozen=True):
@@ -100,10 +105,13 @@ def judge(
     )
     helpful = []
     places = _places(pool.keyword), _places(pool.vector)
-    for one in found:
-        parts = passage_features(asked, pool, (coverage, telling), one, best, about)
+    made = [passage_features(asked, pool, (coverage, telling), one, best, about) for one in found]
+    highest = {name: max((parts[name] for parts in made), default=0.0) for name in BELOW}
+    for one, parts in zip(found, made, strict=True):
         parts["place by words"] = places[0].get(one.stored.id, 0.0)
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
+        for name, feature in BELOW.items():
+            parts[feature] = highest[name] - parts[name]
         one.score = probability(weights.passage, parts)
         if is_pasted(one.stored.passage):
             one.score *= parts[
@@ -144,8 +152,6 @@ def is_conceivable(need: float, text: str) -> bool:
         return need >= CONCEIVABLE
     if language(text) is None or relevance.names_in(text):
         return True
-    from nanoclaw_memory.providers import scorer
-
     return scorer.probability("needs", text) >= CONCEIVABLE
 
 
@@ -167,6 +173,7 @@ def message_features(asked: GateInput, pool: Pool, names: int, known_names: floa
     whole = sum(rare for rare, _ in rarities) or 1.0
     return {
         "need": _odds(asked.need) / 3,
+        "need by words": _odds(scorer.probability("needs", asked.text)) / 3 if pool.vector else 0.0,
         "past": float(relevance.asks_about_the_past(asked.text)),
         "days": float(bool(pool.told)),
         "only days": float(pool.only_days),

@@ -31,7 +31,7 @@ _ASKED_OF_YOU = regex(
     r"|(?:do|did) (?:you|u) (?:still |happen to )?(?:know|remember|recall)(?: again)?\s*[,:–—-]?\s+"
     r"|i (?:forgot|forget|wonder|don['’]?t (?:know|remember)|can['’]?t remember|need to know|want to know)\s+"
     r"|any idea\s+"
-    r"|(?:kannst du|könntest du)(?: mir| mich| uns)?(?: bitte| nochmal| noch ?mal| mal| kurz)* (?:sagen|erinnern)\s*,?\s+"
+    r"|(?:kannst du|könntest du)(?: mir| mich| uns)?(?: bitte| noch ?mal| mal| kurz)* (?:sagen|erinnern)\s*,?\s+"
     r"|(?:sag|sage|erinner|erinnere|verrat)(?: mir| mich| uns)?(?: bitte| nochmals?| noch mal| mal| schnell| kurz)*"
     r"\s*[,:–—-]?\s+"
     r"|weißt du(?: noch| nochmal| zufällig| gerade)*\s*,?\s+|weisst du(?: noch| zufällig)*\s*,?\s+"
@@ -54,10 +54,16 @@ _VERBS = frozenset(
     "is are was were am does do did has have had will would can could should shall must may might isn't aren't".split()
 )
 # "How many", "how do we": not "how nice", "wie gesagt", "when I run it".
-_AFTER_HOW = _VERBS | frozenset("many much long often old far big tall high late early soon come about to".split())
+_AFTER_HOW = _VERBS | frozenset(
+    "many much long often old far big tall high late early soon fast heavy deep wide come about to".split()
+)
 _PRONOUN = frozenset("i we you he she they it there ich wir du er sie es man wer".split())
-_NO_QUESTION_AFTER = frozenset("a an i we you he she they if gesagt besprochen immer gehabt auch wäre der die".split())
-_HEAD = frozenset([*_ASKING, *"the my our your this das der die den mein meine meinen unser unsere unseren ob".split()])
+_NO_QUESTION_AFTER = frozenset(
+    "a an i we you he she they if ich wir du er man gesagt besprochen immer gehabt auch wäre der die".split()
+)
+_HEAD = frozenset(
+    [*_ASKING, *"the my our your this das der die den mein meine meinen unser unsere unseren ob".split()]
+)
 _INVERTED = frozenset("is are was were am does did has ist sind hat hatte wird".split())
 _NO_SUBJECT = frozenset("been done fine ok okay fixed gone not erledigt fertig gut egal ok jetzt".split())
 _INVERTED_BEFORE_PRONOUN = frozenset(

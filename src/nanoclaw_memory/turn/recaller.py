@@ -128,7 +128,7 @@ class Recaller:
             deadline=moment.deadline,
             project=scope.project,
             searched=False,
-            own=own,
+            own=asked if own == message.strip() else own,
         )
         try:
             found = context.retrieval.consider(question, need)
