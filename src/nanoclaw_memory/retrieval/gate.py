@@ -41,10 +41,6 @@ NEAR, NEAREST = 0.3, 0.35  # thresholds of that feature, for a passage and for t
 LONG = 40  # words of a passage beyond which length does not make an answer likelier
 FEW_PASSAGES, RARE = 3, 0.05  # maximal number, or share, of passages that contain what is asked about
 BEST = 3
-BELOW = {  # features that also count by how far they stand below those of the best passage
-    "subject": "below the best by subject",
-    CENTRED: "below the best by meaning",
-}
 
 
 class GateInput(msgspec.Struct, frozen=True):
@@ -105,13 +101,10 @@ def judge(
     )
     helpful = []
     places = _places(pool.keyword), _places(pool.vector)
-    made = [passage_features(asked, pool, (coverage, telling), one, best, about) for one in found]
-    highest = {name: max((parts[name] for parts in made), default=0.0) for name in BELOW}
-    for one, parts in zip(found, made, strict=True):
+    for one in found:
+        parts = passage_features(asked, pool, (coverage, telling), one, best, about)
         parts["place by words"] = places[0].get(one.stored.id, 0.0)
         parts["place by meaning"] = places[1].get(one.stored.id, 0.0)
-        for name, feature in BELOW.items():
-            parts[feature] = highest[name] - parts[name]
         one.score = probability(weights.passage, parts)
         if is_pasted(one.stored.passage):
             one.score *= parts[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,14 +33,12 @@ if TYPE_CHECKING:
 # Chosen with bench/needs.py on conversations that the weights were not trained on.
 OPEN = 0.37  # minimal probability that a message needs memory for anything to be injected
 OPEN_BY_WORDS = 0.34  # the same without vectors
-SHARE = 0.15  # minimal share of the best passage's probability
-SURE = 0.8  # probability of the best passage from which on, with the model, others need a larger share
+WORTH, WORTH_BY_WORDS = 0.04, 0.035  # minimal chance that a passage is the first that answers, to be injected
+ANSWERS = 0.5  # share of its probability by which a helpful passage makes further ones superfluous
+SURE = 0.8  # probability of the best passage from which on, with the model, others need a share of it
 SHARE_BESIDE_SURE = 0.4
 MOST_OF_DAYS = 10  # maximal passages when the message asks about certain days
-LEAST = 0.03  # minimal probability of a passage
 MOST = 6  # maximal passages of one turn
-SURELY_NEEDED = 0.8  # below this probability that a message needs memory, fewer passages are injected
-FEW = 5
 NEARLY = 5  # rejected passages that are reported
 AS_GOOD = 0.5  # minimal share of the best statement's probability for a statement newer than an old answer
 SUPERSEDED = "superseded"
@@ -227,25 +226,26 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 def _picked(verdict: Verdict, cold: bool) -> list[Helpful]:
-    """Choose the passages that are worth their tokens: more if it is certain that the message needs memory, fewer
-    beside one that surely helps (which a `cold` process cannot tell well enough).
+    """Choose the passages that are worth their tokens: the surer those before it, the less likely is it that another
+    is needed, above all beside one that surely helps (which a `cold` process cannot tell well enough).
     """
     if verdict.about["only days"]:  # the message asks what was done then, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
-    best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
+    best = verdict.helpful[:MOST]
     # The old answer to the same message must not raise the threshold for newer statements.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
-    share = SHARE_BESIDE_SURE if first and not cold and first.probability >= SURE else SHARE
-    least = max(share * first.probability, LEAST) if first else 0.0
-    picked = [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
+    least = SHARE_BESIDE_SURE * first.probability if first and not cold and first.probability >= SURE else 0.0
+    worth, unanswered = WORTH_BY_WORDS if cold else WORTH, 1.0
+    picked = [*best[:1]]
+    for before, one in pairwise(best):
+        if not before.candidate.parts.get(ANSWERED):
+            unanswered *= 1 - ANSWERS * before.probability
+        if one is first or (one.probability >= least and one.probability * unanswered >= worth):
+            picked.append(one)
     if first is None or first is best[0]:
         return picked
     answer = best[0].candidate.stored.passage
-    since = (
-        one
-        for one in verdict.helpful[:MOST]
-        if one not in picked and one.probability >= AS_GOOD * first.probability
-    )
+    since = (one for one in best if one not in picked and one.probability >= AS_GOOD * first.probability)
     return picked + [one for one in since if _is_later_statement(answer, one.candidate.stored.passage)]
 
 
