@@ -48,7 +48,7 @@ MODEL = "local/multilingual-e5-small"
 SIZES, WHOLE = (1, 1 / 3, 1 / 8), "1.00"
 FOREIGN = 50  # prompts of other lives that a life is asked
 # What a prompt counts when it is learnt whether anything helps: authors chose their own prompts with care.
-COUNTS = {"own": 1.0, "work": 0.2, "lost": 0.15, "foreign": 0.1}
+COUNTS = {"own": 1.0, "work": 0.3, "lost": 0.15, "foreign": 0.1}
 SHRINK_PASSAGE, SHRINK_MESSAGE = 3.0, 2.0
 OF_VECTORS = 12  # of the best passages of a prompt, whose vectors make the centre
 Array = npt.NDArray[np.float64]
