@@ -35,7 +35,8 @@ OPEN = 0.37  # minimal probability that a message needs memory for anything to b
 OPEN_BY_WORDS = 0.34  # the same without vectors
 WORTH, WORTH_BY_WORDS = 0.04, 0.035  # minimal chance that a passage is the first that answers, to be injected
 ANSWERS = 0.5  # share of its probability by which a helpful passage makes further ones superfluous
-SURE = 0.8  # probability of the best passage from which on, with the model, others need a share of it
+SHARE = 0.15  # minimal share of the best passage's probability
+SURE = 0.8  # probability of the best passage from which on, with the model, others need a larger share
 SHARE_BESIDE_SURE = 0.4
 MOST_OF_DAYS = 10  # maximal passages when the message asks about certain days
 MOST = 6  # maximal passages of one turn
@@ -234,7 +235,8 @@ def _picked(verdict: Verdict, cold: bool) -> list[Helpful]:
     best = verdict.helpful[:MOST]
     # The old answer to the same message must not raise the threshold for newer statements.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
-    least = SHARE_BESIDE_SURE * first.probability if first and not cold and first.probability >= SURE else 0.0
+    share = SHARE_BESIDE_SURE if first and not cold and first.probability >= SURE else SHARE
+    least = share * first.probability if first else 0.0
     worth, unanswered = WORTH_BY_WORDS if cold else WORTH, 1.0
     picked = [*best[:1]]
     for before, one in pairwise(best):
