@@ -19,7 +19,6 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.conversations.topics import empty_words
-from nanoclaw_memory.providers import scorer
 from nanoclaw_memory.retrieval import relevance
 from nanoclaw_memory.retrieval.candidates import Candidate, Centres, Pool
 from nanoclaw_memory.retrieval.chunker import QUOTED
@@ -145,6 +144,8 @@ def is_conceivable(need: float, text: str) -> bool:
         return need >= CONCEIVABLE
     if language(text) is None or relevance.names_in(text):
         return True
+    from nanoclaw_memory.providers import scorer
+
     return scorer.probability("needs", text) >= CONCEIVABLE
 
 
@@ -166,7 +167,6 @@ def message_features(asked: GateInput, pool: Pool, names: int, known_names: floa
     whole = sum(rare for rare, _ in rarities) or 1.0
     return {
         "need": _odds(asked.need) / 3,
-        "need by words": _odds(scorer.probability("needs", asked.text)) / 3 if pool.vector else 0.0,
         "past": float(relevance.asks_about_the_past(asked.text)),
         "days": float(bool(pool.told)),
         "only days": float(pool.only_days),
