@@ -38,6 +38,7 @@ from nanoclaw_memory.providers.judge import Judge
 from nanoclaw_memory.providers.models import embedder
 from nanoclaw_memory.retrieval import gate
 from nanoclaw_memory.retrieval.candidates import Centres
+from nanoclaw_memory.retrieval.plain_question import plain_question
 from nanoclaw_memory.retrieval.searcher import Question
 from nanoclaw_memory.turn.recaller import OPEN
 from needs import NOW, feed
@@ -147,16 +148,18 @@ def prompts_of(
 
 def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prompt:
     retrieval = memory.group.retrieval
-    need = (judge.probability if judge else scorer.probability)("needs", prompt["text"])
+    probability, asked = judge.probability if judge else scorer.probability, plain_question(prompt["text"])
+    need = max(probability("needs", text) for text in {prompt["text"], asked})
+    own = asking_words(prompt["text"])
     question = Question(
-        text=prompt["text"],
+        text=asked,
         limit=60,
         today=NOW.date(),
         fast=judge is None,
         wanted=retrieval.for_turn("", 0),
         project=prompt["project"],
         searched=False,
-        own=asking_words(prompt["text"]),
+        own=asked if own == prompt["text"].strip() else own,
     )
     seen = retrieval.searcher.consider(question, need).verdict
     passages = [one.candidate.stored.passage for one in seen.helpful]
@@ -175,12 +178,12 @@ def _prompt(memory: Memory, prompt: dict[str, Any], judge: Judge | None) -> Prom
                 for one in passages
             ]
         ),
-        foreign=[gate.is_foreign(prompt["text"], one.text) for one in passages],
+        foreign=[gate.is_foreign(asked, one.text) for one in passages],
         pasted=[gate.is_pasted(one) for one in passages],
     )
     chain = retrieval.searcher.index.embedder()
     if judge and chain:
-        made.asked = chain.embed_query(prompt["text"], [chain.identity]).vector
+        made.asked = chain.embed_query(asked, [chain.identity]).vector
         matrix = retrieval.searcher.candidates._matrix(chain.identity.key, chain.identity.dimensions)
         known = matrix.vectors([one.candidate.stored.id for one in seen.helpful])
         made.vectors = [known.get(one.candidate.stored.id) for one in seen.helpful]

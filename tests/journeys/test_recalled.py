@@ -51,6 +51,29 @@ def test_a_prompt_gets_the_line_that_answers_it_wherever_it_stands(
     assert answer in told(open_memory(session=message), message)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "which cabin do we have on the ferry to texel",
+        "which cabin do we have on the ferry to texel again",
+        "tell me which cabin do we have on the ferry to texel",
+        "remind me which cabin do we have on the ferry to texel pls",
+        "quick q: which cabin do we have on the ferry to texel",
+        "hey, can you tell me which cabin do we have on the ferry to texel?",
+    ],
+)
+def test_a_question_is_answered_whatever_courtesies_are_around_it_or_marks_are_missing(
+    weeks: Memory, open_memory: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch, message: str
+):
+    assert "cabin 212" in told(open_memory(session="words"), message)
+    monkeypatch.setattr(
+        PluginContext,
+        "need",
+        lambda self, text: 0.9 if text == "which cabin do we have on the ferry to texel?" else 0.02,
+    )
+    assert "cabin 212" in told(open_memory(session="judge"), message)
+
+
 def test_nothing_is_searched_for_a_message_that_surely_needs_nothing(weeks: Memory, monkeypatch):
     monkeypatch.setattr("nanoclaw_memory.retrieval.service.Retrieval.consider", None)
     said = {note.plugin: note.reason for note in weeks.before_turn("thanks, that's all").skipped}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +16,7 @@ from nanoclaw_memory.intake.secret_values import lacks_its_value
 from nanoclaw_memory.retrieval import dates
 from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
+from nanoclaw_memory.retrieval.plain_question import plain_question
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.relevance import names_nothing
 from nanoclaw_memory.retrieval.searcher import Question
@@ -32,14 +34,13 @@ if TYPE_CHECKING:
 # Chosen with bench/needs.py on conversations that the weights were not trained on.
 OPEN = 0.37  # minimal probability that a message needs memory for anything to be injected
 OPEN_BY_WORDS = 0.34  # the same without vectors
+WORTH, WORTH_BY_WORDS = 0.04, 0.035  # minimal chance that a passage is the first that answers, to be injected
+ANSWERS = 0.5  # share of its probability by which a helpful passage makes further ones superfluous
 SHARE = 0.15  # minimal share of the best passage's probability
 SURE = 0.8  # probability of the best passage from which on, with the model, others need a larger share
 SHARE_BESIDE_SURE = 0.4
 MOST_OF_DAYS = 10  # maximal passages when the message asks about certain days
-LEAST = 0.03  # minimal probability of a passage
 MOST = 6  # maximal passages of one turn
-SURELY_NEEDED = 0.8  # below this probability that a message needs memory, fewer passages are injected
-FEW = 5
 NEARLY = 5  # rejected passages that are reported
 AS_GOOD = 0.5  # minimal share of the best statement's probability for a statement newer than an old answer
 SUPERSEDED = "superseded"
@@ -112,16 +113,17 @@ class Recaller:
 
     def _ask(self, message: str, moment: Moment, gated: bool, own: str) -> Recalled:
         context, scope = self._context, moment.scope
-        cold, need = context.embedder is None, context.need(message)
+        asked = plain_question(message)
+        cold, need = context.embedder is None, max(map(context.need, {message, asked}))
         by_words = (context.without_embedder,) if cold else ()
         when = dates.when(own, moment.now.date())
-        if gated and names_nothing(message) and not (when.days or when.latest):
+        if gated and names_nothing(asked) and not (when.days or when.latest):
             return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
-        if gated and not is_conceivable(need, message) and not (moment.explain or when.only() or when.latest):
+        if gated and not is_conceivable(need, asked) and not (moment.explain or when.only() or when.latest):
             return Recalled((), 0.0, (), by_words)  # the gate stays closed whatever is found
         after = context.turns.compacted_up_to(scope.session_id) if scope.session_id else 0
         question = Question(
-            text=message,
+            text=asked,
             limit=MOST_OF_DAYS,
             today=moment.now.date(),
             fast=cold or not own,  # the vector of a log is near to anything
@@ -129,7 +131,7 @@ class Recaller:
             deadline=moment.deadline,
             project=scope.project,
             searched=False,
-            own=own,
+            own=asked if own == message.strip() else own,
         )
         try:
             found = context.retrieval.consider(question, need)
@@ -240,25 +242,27 @@ class _Window(msgspec.Struct, frozen=True):
 
 
 def _picked(verdict: Verdict, cold: bool) -> list[Helpful]:
-    """Choose the passages that are worth their tokens: more if it is certain that the message needs memory, fewer
-    beside one that surely helps (which a `cold` process cannot tell well enough).
+    """Choose the passages that are worth their tokens: the surer those before it, the less likely is it that another
+    is needed, above all beside one that surely helps (which a `cold` process cannot tell well enough).
     """
     if verdict.about["only days"]:  # the message asks what was done then, and nothing else
         return [one for one in verdict.helpful if one.parts["of days only"]][:MOST_OF_DAYS]
-    best = verdict.helpful[: MOST if verdict.probability >= SURELY_NEEDED else FEW]
+    best = verdict.helpful[:MOST]
     # The old answer to the same message must not raise the threshold for newer statements.
     first = next((one for one in best if not one.candidate.parts.get(ANSWERED)), None)
     share = SHARE_BESIDE_SURE if first and not cold and first.probability >= SURE else SHARE
-    least = max(share * first.probability, LEAST) if first else 0.0
-    picked = [*best[:1], *(one for one in best[1:] if one is first or one.probability >= least)]
+    least = share * first.probability if first else 0.0
+    worth, unanswered = WORTH_BY_WORDS if cold else WORTH, 1.0
+    picked = [*best[:1]]
+    for before, one in pairwise(best):
+        if not before.candidate.parts.get(ANSWERED):
+            unanswered *= 1 - ANSWERS * before.probability
+        if one is first or (one.probability >= least and one.probability * unanswered >= worth):
+            picked.append(one)
     if first is None or first is best[0]:
         return picked
     answer = best[0].candidate.stored.passage
-    since = (
-        one
-        for one in verdict.helpful[:MOST]
-        if one not in picked and one.probability >= AS_GOOD * first.probability
-    )
+    since = (one for one in best if one not in picked and one.probability >= AS_GOOD * first.probability)
     return picked + [one for one in since if _is_later_statement(answer, one.candidate.stored.passage)]
 
 

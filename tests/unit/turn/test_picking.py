@@ -37,3 +37,8 @@ def test_what_helps_little_is_left_out_beside_what_surely_helps(
     probabilities: Sequence[float], cold: bool, kept: int
 ):
     assert len(recaller._picked(verdict(*probabilities), cold)) == kept
+
+
+@pytest.mark.parametrize(("cold", "kept"), [(False, 3), (True, 4)])
+def test_of_many_that_hardly_help_the_last_are_not_worth_their_tokens(cold: bool, kept: int):
+    assert len(recaller._picked(verdict(0.2, 0.06, 0.05, 0.045, 0.04), cold)) == kept
