@@ -820,3 +820,45 @@ def test_a_word_agreed_on_in_fun_is_no_credential(text: str):
 )
 def test_a_word_that_opens_something_is_masked_whatever_the_occasion(text: str):
     assert mask(text)[1] == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Meine Handynummer ist 0176 5551234",
+        "Meine Nummer ist 0176 5551234",
+        "Meine neue Handynummer lautet 0176 5551234",
+        "Die Handynummer von meiner Mutter ist 0171 2233445",
+        "Meine Mutter hat ne neue Handynummer: 0160 998877",
+        "Oma hat jetzt ein Handy, die Nummer ist 0157 88213406",
+        "Die Zählernummer von meiner Mutter ist 72614",
+        "Meine neue Mitgliedsnummer lautet 969108",
+        "Meine neue Hausnummer lautet 490-1151",
+        "Die Vereinsnummer lautet 71104",
+        "Le numéro client de ma mère est le KD-361191",
+        "Mon nouveau numéro de commande est 241-0942",
+        "El número de cliente de mi madre es 565439",
+        "grafana moved, it's grafana-kx-7 now, same login",
+    ],
+)
+def test_a_number_with_an_ordinary_name_and_a_machine_named_after_what_moved_stay(text):
+    assert mask(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Meine Geheimnummer ist {4471}",
+        "Unsere Geheimzahl: {554200}",
+        "Die PIN von meiner Karte lautet {2041}",
+        "Die Nummer vom Tresor ist {774120}",
+        "Mein Handy hat die PIN {0176}",
+        "Die PUK von Mamas Handy lautet {88204417}",
+        "Der Code für die Haustür lautet {2041}",
+        "the grafana password moved, it's {grafana-kx-7} now",
+        "wifi changed, it's {otter-lamp-2041} now",
+    ],
+)
+def test_a_number_or_a_name_that_opens_something_is_masked_beside_ordinary_ones(text):
+    secret = text[text.index("{") + 1 : text.index("}")]
+    assert secret not in mask(text.replace("{", "").replace("}", ""))[0]

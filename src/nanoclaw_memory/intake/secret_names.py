@@ -21,7 +21,7 @@ _PEOPLE = r"""pass(?:wd|phrase|code|wort|w[öo]rter|key(?!s))|p[as]{2,4}[wor0]{2
     |digicode|clave|(?:clé|chiave|chave)[ ](?:d\w{1,2}[ ])?(?:wi-?fi|wpa|wlan|r[ée]seau|rete|rede)
     |(?:wi-?fi|wlan|wpa2?|netzwerk|network)[\s_-]?(?:key|schl[üu]ssel)
     |(?:认证|验证|驗證)[码碼]|(?:認証|確認)(?:コード|番号)|인증번호
-    |code[ -]?word|codewort|(?:secret|security)[ ]answer"""
+    |code[ -]?word|codewort|geheim(?:zahl|nummer)|(?:secret|security)[ ]answer"""
 # A code, if the line mentions a door or signing in.
 _CODES = r"""(?-i:[a-z]{0,5}TAN|OTP)|(?:t[üu]r|tor|deur|alarm|zugangs|sicherheits|best[äa]tigungs|anmelde|freischalt
     |einmal|toegangs|verificatie|pin)?(?:code|codice|c[óo]digo|kode?|код|combo
@@ -69,7 +69,7 @@ _ASCII_KEYWORDS = [
         "pass pasw paas psas pswd pw p/w psk mdp pin puk cvv cvc cred identified sk otp jwt pat api auth bearer "
         "cookie sid session key secret sercret token kennw contras pasahitz senha palavra cod kod wachtwoord senord "
         "salas haslo heslo jelsz ifre parol lozink geslo slapta kata jeton chiave lave chave "
-        "schlu nyckel sleutel klucz anahtar comb lykilor"
+        "geheim schlu nyckel sleutel klucz anahtar comb lykilor"
     ).split(),
     " tan",
 ]
@@ -128,7 +128,46 @@ _OPENED = verbose(
     r"""(?<![^\W\d_])(?:for|of|on|at|from|via|f[üu]rs?|auf|bei[m]?|von|vom|pour|para|per|voor|van)[ ]
     (?:(?:the|our|my|host|server|machine|bucket|der|die|das|den|dem)[ ]){0,2}["'`]?\Z"""
 )
+_SHORTEST_LABEL = 4  # letters of a machine's first part
 _ASSIGNED = verbose(r"(?P<name>[a-z][\w.-]{0,60})[\"']?[ ]?=[ ]?[\"']?\Z")
+
+# Ordinary numbers have a name, in any inflection or compound: Kundennummer, phone number, numéro de client.
+_PROTECTED = r"""geheim|secr[eè]t|pr[üu]f|kontroll|sicherheit|s[ée]curit|segur|zugang|zugriff|zutritt|kenn(?!zeichen)
+    |karten|card|carte|tarjeta|tan(?![^\W\d_])|pin(?![^\W\d_])|puk|schl[oö]ss|cadenas|candado|lock(?!er)|tresor
+    |koffer|spind|freischalt|transaktion|safe|alarm|t[üu]r(?![^\W\d_])|tor(?![^\W\d_])|garage|log-?in"""
+# What says whose or which number, not what kind of number it is.
+_WHOSE = r"""(?:my|the|his|her|our|their|your|new|old|own|an?|this|that|same|other|est|es|is|de|du|la|nuevo|nouveau)
+    (?![^\W\d_])"""
+_NAMED_NUMBER = verbose(
+    rf"""(?<![^\W\d_])(?:(?![^\W\d_]{{0,20}}?(?:{_PROTECTED}))[^\W\d_]{{3,30}}-?(?:nummern?|nr)
+    |(?![^\W\d_]{{0,20}}?(?:{_PROTECTED})|{_WHOSE})[^\W\d_]{{3,20}}[ ](?:numbers?|no(?=\.))
+    |n[uú]m[eé]ros?[ ](?:de[ ]|du[ ]|d['’])?(?![^\W\d_]{{0,20}}?(?:{_PROTECTED})|{_WHOSE})[^\W\d_]{{3,20}}
+    |durchwahl|kennzeichen|aktenzeichen|postleitzahl|extension|landline)(?![^\W\d_])"""
+)
+_PROTECTED_NEAR = verbose(_PROTECTED)
+_NUMBER = verbose(r"(?-i:(?=[^\d]*\d)[A-Z]{0,4}[-/ .]?\d[\d ()/.-]*[A-Z]{0,3})")
+# Of the length of a telephone number and with its prefix; no PIN, TAN or PUK is that long.
+_TELEPHONE = verbose(r"[(]?(?:\+|0)[\d ()/.-]{7,22}")
+_DIGITS_OF_TELEPHONE = range(9, 16)
+
+
+def is_ordinary_number(value: str, clause: str) -> bool:
+    """Return whether a number is a telephone's, or has an ordinary name (customer number, Zählernummer), in a clause
+    that opens nothing and is signed in to nothing.
+    """
+    named = _NAMED_NUMBER.search(clause)
+    rest = clause[: named.start()] + clause[named.end() :] if named else clause
+    if not _NUMBER.fullmatch(value.lstrip("+(")) or opens_something(rest) or _PROTECTED_NEAR.search(rest):
+        return False
+    is_telephone = _TELEPHONE.fullmatch(value) and sum(map(str.isdigit, value)) in _DIGITS_OF_TELEPHONE
+    return bool(named or is_telephone)
+
+
+def names_machine(value: str, before: str) -> bool:
+    """Return whether a machine is named after what the text before it told of: grafana moved, it's grafana-kx-7."""
+    label = value.partition("-")[0].partition(".")[0].rstrip("0123456789").lower()
+    told = before.lower().split()
+    return len(label) >= _SHORTEST_LABEL and label in told and NAME.search(before) is None
 
 
 def is_public(before: str) -> bool:
@@ -237,7 +276,8 @@ def name_at(text: str, match: re.Match[str]) -> CredentialName | None:
         plain=word.lower() not in _AMBIGUOUS or len(match[0]) > 5 or _WITH_USER.search(before) is not None,
         is_phrase="phrase" in word.lower(),
         is_code=match.lastgroup == "code"
-        or re.search(r"(?i:pin|puk|code|番号|番號|번호|[码碼]|コード)$", word) is not None,
+        or re.search(r"(?i:pin|puk|code|geheimzahl|geheimnummer|番号|番號|번호|[码碼]|コード)$", word)
+        is not None,
         is_secret=word.lower() == "secret" and not tail,
         is_key=not tail and (match.lastgroup in ("key", "keyed") or word.lower() == "api"),
         is_upper=match[0].isupper(),

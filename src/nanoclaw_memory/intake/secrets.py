@@ -16,7 +16,15 @@ import msgspec
 from nanoclaw_memory.intake.assignments import find_named
 from nanoclaw_memory.intake.positional import decoded, find_placed
 from nanoclaw_memory.intake.provider_tokens import find_provided
-from nanoclaw_memory.intake.secret_names import is_opened, is_public, is_setting, of_play, opens_something
+from nanoclaw_memory.intake.secret_names import (
+    is_opened,
+    is_ordinary_number,
+    is_public,
+    is_setting,
+    names_machine,
+    of_play,
+    opens_something,
+)
 from nanoclaw_memory.intake.secret_scorer import find_scored
 from nanoclaw_memory.intake.secret_values import (
     CHOSEN,
@@ -79,6 +87,7 @@ _CARD_NAMED = regex(
 )
 _IBAN_BEFORE = regex(r"(?<![^\W_])[A-Z]{2}\d\d(?:[ \u00a0.-]?[A-Z\d]{4}){0,6}[ \u00a0.-]?\Z", re.I)
 _BEFORE_CARD = 40
+_IN_NUMBER = "0123456789 ()/.-+"
 _LEAST = {"chosen": CHOSEN, "strong": STRONG}
 
 
@@ -183,6 +192,7 @@ def _scored(text: str) -> list[Secret]:
         and (not is_name(text[start:end]) or opens_something(text))
         and (not is_identifier(text[start:end]) or opens_something(_clause_around(text, start, end)))
         and not _is_machine(text, start, end)
+        and not _is_ordinary(text, start, end)
         and text[max(0, start - 1) : start] not in _BEFORE_REFERENCE
         and not is_public(text[max(0, start - 60) : start])
         and not of_play(text, start, end)
@@ -198,7 +208,20 @@ def _clause_around(text: str, start: int, end: int) -> str:
 def _is_machine(text: str, start: int, end: int) -> bool:
     """Return whether a value is the name of a machine by its port, or by what stands before it."""
     value, before = text[start:end], text[max(0, start - 80) : start]
-    return is_host(value) and (has_port(value) or is_opened(before) or is_setting(before))
+    return is_host(value) and (
+        has_port(value) or is_opened(before) or is_setting(before) or names_machine(value, before)
+    )
+
+
+def _is_ordinary(text: str, start: int, end: int) -> bool:
+    """Return whether a value is a telephone number or another number whose name opens nothing, or a part of one."""
+    while start and text[start - 1] in _IN_NUMBER:
+        start -= 1
+    while end < len(text) and text[end] in _IN_NUMBER:
+        end += 1
+    value = text[start:end]
+    start, value = start + len(value) - len(value.lstrip(" .-/)")), value.strip(" .-/)")
+    return is_ordinary_number(value, _clause_around(text, start, start + len(value)))
 
 
 def _encoded(text: str) -> Iterator[tuple[int, int]]:
