@@ -415,3 +415,41 @@ def test_the_command_tells_what_came_in_and_refuses_with_exit_code_two(
     broken.write_text("{")
     ran = ncm("import", "mem0", str(broken), "--json")
     assert ran.code == 1 and ran.json["error"]["type"] == "FileProblem"
+
+
+CHATS = {
+    "12.10.24, 18:00 - Nachrichten sind Ende-zu-Ende-verschlüsselt.\n"
+    "12.10.24, 18:03 - Petra: Das Grillfest ist am 19. Oktober\nbei uns im Garten\n"
+    "12.10.24, 18:05 - Jens: <Medien ausgeschlossen>\n"
+    "13.10.24, 09:12 - Jens: Ich bringe den Kartoffelsalat mit\n": (
+        "2024-10-12",
+        "(18:03): Petra: Das Grillfest",
+    ),
+    "\u200e[10/12/24, 6:03:11\u202fPM] Ann: The Kartoffelsalat is ready\n[10/12/24, 7:00:00\u202fAM] Bob: ok\n": (
+        "2024-10-12",
+        "(18:03): Ann: The Kartoffelsalat",
+    ),
+    "31/12/2024, 18:03 - Ann: The Kartoffelsalat is ready\n": ("2024-12-31", "(18:03): Ann"),
+}
+
+
+@pytest.mark.parametrize("text", CHATS)
+def test_a_whatsapp_chat_comes_in_with_senders_and_days_as_others_words(
+    plain: Memory, home: Path, tmp_path: Path, text: str
+) -> None:
+    day, line = CHATS[text]
+    path = tmp_path / "chat.txt"
+    path.write_text(text, "utf-8")
+    assert plain.upkeep.import_export("whatsapp", path).conversations == 1
+    assert plain.upkeep.import_export("whatsapp", path).conversations == 0
+    page = (home / f"workspace/conversations/{day}-chat.md").read_text("utf-8")
+    assert line in page and "Origin: import" in page
+    assert "Medien" not in page and "verschlüsselt" not in page
+    hit = plain.search("Kartoffelsalat", fast=True).hits[0]
+    assert hit.untrusted and hit.origin == "import"
+
+
+def test_an_export_without_its_path_says_which_kinds_there_are(ncm: Any) -> None:
+    ncm("init")
+    assert "kinds: claude, chatgpt" in ncm("import", "whatsapp").err
+    assert "is no kind of export; kinds: claude" in ncm("import", "signal", "chat.txt").err

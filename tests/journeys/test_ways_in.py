@@ -405,6 +405,7 @@ LEFT_OUT: dict[str, Callable[[Scene], object]] = {
             }
         ],
     ),
+    "import whatsapp": _export("whatsapp", "chat.txt", f"12.10.24, 18:03 - Petra: {TEXT}\n"),
     "import, by the file's name": _import_named_after_it,
     "corpora.add": _corpus,
     "host ipc: a task": _task_by_ipc,

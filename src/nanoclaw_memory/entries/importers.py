@@ -1,5 +1,5 @@
-"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0, Basic Memory and Letta: entries, relations,
-conversations.
+"""Parse exports of ChatGPT, Claude, Claude Code, Codex, mem0, Basic Memory, Letta and WhatsApp: entries,
+relations, conversations.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from nanoclaw_memory.entries.markdown import (
     type_of,
 )
 from nanoclaw_memory.entries.rules import MAX_CONTENT
+from nanoclaw_memory.entries.whatsapp import read_chat
 from nanoclaw_memory.errors import FileProblem, InvalidValue
-from nanoclaw_memory.text import fingerprint, one_line, plural
+from nanoclaw_memory.text import fingerprint, one_line, plural, slug
 from nanoclaw_memory.types import Transcript, Utterance
 from nanoclaw_memory.workspace.files import read_text
 
@@ -162,6 +163,14 @@ def _chatgpt_turn(message: Mapping[str, Any], began: Any) -> Utterance | None:
     text = "\n".join(texts).strip()
     speaker = "User" if role == "user" else "Agent"
     return _utterance(speaker, text, _seconds(message.get("create_time") or began)) if text else None
+
+
+def _whatsapp(found: Imports, path: Path) -> None:
+    """Read a chat of WhatsApp, its text or the zip around it; every line is said by its sender, not by the person."""
+    for text in _texts(path, r"(?:.*/)?[^/]+\.txt"):
+        turns = tuple(_utterance(turn.speaker, turn.text, turn.at) for turn in read_chat(text))
+        title = path.stem.replace("_", " ")
+        found.conversations.append(Transcript(f"import-whatsapp-{slug(path.stem)}", "import", turns, title))
 
 
 def _utterance(speaker: str, text: str, at: str) -> Utterance:
@@ -305,6 +314,7 @@ KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
     "mem0": _mem0,
     "basic-memory": _basic_memory,
     "letta": _letta,
+    "whatsapp": _whatsapp,
 }
 
 
@@ -313,16 +323,21 @@ KINDS: Mapping[str, Callable[[Imports, Path], None]] = {
 
 def _json_files(path: Path, wanted: str) -> Iterator[Any]:
     """Yield the JSON of a file, or of the matching members of a folder or zip."""
+    yield from map(json.loads, _texts(path, wanted))
+
+
+def _texts(path: Path, wanted: str) -> Iterator[str]:
+    """Yield the text of a file, or of the matching members of a folder or zip."""
     if path.is_dir():
         files = sorted(one for one in path.iterdir() if one.is_file() and re.fullmatch(wanted, one.name))
         if not files:
             raise ValueError("the folder holds no such file")
         for file in files:
-            yield from _json_files(file, wanted)
+            yield from _texts(file, wanted)
         return
     _check_size(path.name, path.stat().st_size)
     if not zipfile.is_zipfile(path):
-        yield json.loads(path.read_text(encoding="utf-8-sig"))
+        yield path.read_text(encoding="utf-8-sig")
         return
     with zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if re.fullmatch(wanted, name))
@@ -330,7 +345,7 @@ def _json_files(path: Path, wanted: str) -> Iterator[Any]:
             raise ValueError("the zip holds no such file")
         for name in names:
             _check_size(name, archive.getinfo(name).file_size)
-            yield json.loads(archive.read(name).decode("utf-8-sig"))
+            yield archive.read(name).decode("utf-8-sig")
 
 
 def _check_size(name: str, size: int) -> None:

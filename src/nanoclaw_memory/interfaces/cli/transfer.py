@@ -13,7 +13,7 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import BroughtIn, MergedIn
 
 TREES = ["memory-jsonl", "obsidian", "nanoclaw"]  # kinds whose content is not imported as entries
-EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "letta", *TREES]
+EXPORTS = ["claude", "chatgpt", "claude-code", "codex", "mem0", "basic-memory", "letta", "whatsapp", *TREES]
 
 
 @command("import", new=True)
@@ -31,6 +31,7 @@ def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Outp
     ncm import chatgpt conversations.json
     ncm import claude-code ~/.claude/projects/my-project/memory
     ncm import ~/memory-sync
+    ncm import whatsapp "WhatsApp Chat with Petra.txt"
     ncm import obsidian ~/Notes
     ncm import nanoclaw ~/nanoclaw
     """
@@ -43,7 +44,12 @@ def import_(memory: Memory, kind: str, path: Path | None, dry_run: bool) -> Outp
         memory.index()  # a hook that comes first would compare only some of what is new with what it changes
         return _merged(merged)
     if path is None or kind not in EXPORTS:
-        raise InvalidValue(f"{kind[:40]!r} needs a kind and a path", f"kinds: {', '.join(EXPORTS)}")
+        told = (
+            f"{kind!r} needs the path of the export"
+            if path is None
+            else f"{kind[:40]!r} is no kind of export"
+        )
+        raise InvalidValue(f"{told}; kinds: {', '.join(EXPORTS)}", "ncm import KIND PATH")
     done = memory.upkeep.import_export(kind, path, dry_run)
     if not dry_run:
         memory.index()
