@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.clock import local_minute, moment_of
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import HeartbeatItem
 from nanoclaw_memory.upkeep import run_history
@@ -82,7 +82,7 @@ def _upkeep(group: Group) -> _State:
     failed = [name for name, last_run in ran.items() if last_run.error]
     last = max(last_run.at for last_run in ran.values())
     days = (group.clock.now() - moment_of(last)).days
-    says = f"last run {last[:10]}, {len(ran)} of {len(JOBS)} jobs" + (
+    says = f"last run {local_minute(last, group.clock.now().tzinfo)[:10]}, {len(ran)} of {len(JOBS)} jobs" + (
         f"; failed: {', '.join(failed)}" if failed else ""
     )
     return _State(not failed and days < 2, says, "" if not failed and days < 2 else "nanoclaw-memory upkeep")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nanoclaw_memory.clock import moment_of
+from nanoclaw_memory.clock import local_minute, moment_of
 from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.graph.refresh import Refresh
 from nanoclaw_memory.store.facts import FactTable
@@ -32,6 +32,15 @@ def check_learning(group: Group) -> Iterator[Finding]:
             continue
 
 
+def _minute(group: Group, moment: str) -> str:
+    """Return a stored moment in the person's time zone."""
+    return local_minute(moment, group.clock.now().tzinfo).replace("T", " ")
+
+
+def _day(group: Group, moment: str) -> str:
+    return _minute(group, moment)[:10]
+
+
 def _jobs(group: Group) -> Iterator[Finding]:
     """Report runs that failed or are overdue."""
     ran = run_history.read(group.data).jobs
@@ -44,15 +53,17 @@ def _jobs(group: Group) -> Iterator[Finding]:
         return
     for name, own in ran.items():
         if own.error:
-            yield Finding("warning", f"{name} failed on {own.at[:10]}: {own.error}", f"{_RUN} {name}")
+            yield Finding("warning", f"{name} failed on {_day(group, own.at)}: {own.error}", f"{_RUN} {name}")
     if late := [job.name for job in JOBS if _overdue(group, job, ran.get(job.name))]:
         yield Finding("warning", f"overdue: {', '.join(late)}", f"{_RUN}; nanoclaw-memory install-cron")
     last = max(own.at for own in ran.values())
     changed = [
-        f"{name} {own.last_change:,} on {own.changed_at[:10]}" for name, own in ran.items() if own.changed_at
+        f"{name} {own.last_change:,} on {_day(group, own.changed_at)}"
+        for name, own in ran.items()
+        if own.changed_at
     ]
     what = f"; last changes: {', '.join(changed)}" if changed else "; it has changed nothing yet"
-    yield Finding("ok", f"upkeep last ran on {last[:16].replace('T', ' ')}{what}", f"{_RUN} status")
+    yield Finding("ok", f"upkeep last ran on {_minute(group, last)}{what}", f"{_RUN} status")
 
 
 def _overdue(group: Group, job: Job, ran: LastRun | None) -> bool:
@@ -84,7 +95,7 @@ def _facts(group: Group) -> Iterator[Finding]:
     else:
         yield Finding(
             "ok",
-            f"activation last fired on {last[:10]}: {used:,} of {plural(total, 'fact')} were asked for",
+            f"activation last fired on {_day(group, last)}: {used:,} of {plural(total, 'fact')} were asked for",
             "nanoclaw-memory graph top",
         )
     if total:
@@ -105,9 +116,11 @@ def _proposals(group: Group) -> Iterator[Finding]:
     counts = ", ".join(f"{len(rows)} {status}" for status, rows in found.items())
     decided = max((proposal.decided_at or "" for proposal in every), default="")
     level = "warning" if found["open"] and not decided and len(found["open"]) >= 10 else "ok"
-    when = f", last decided on {decided[:10]}" if decided else ", none was ever decided"
+    when = f", last decided on {_day(group, decided)}" if decided else ", none was ever decided"
     last = max(proposal.created_at for proposal in every)
-    yield Finding(level, f"proposals: {counts}; last made on {last[:10]}{when}", "nanoclaw-memory review")
+    yield Finding(
+        level, f"proposals: {counts}; last made on {_day(group, last)}{when}", "nanoclaw-memory review"
+    )
 
 
 def _lessons(group: Group) -> Iterator[Finding]:
@@ -124,7 +137,7 @@ def _lessons(group: Group) -> Iterator[Finding]:
         message = f"lessons were injected {injected} times and no outcome ever came back"
         yield Finding("warning", message, "nanoclaw-memory exchange add")
         return
-    when = f"last outcome on {last[:10]}" if last else "none was injected yet"
+    when = f"last outcome on {_day(group, last)}" if last else "none was injected yet"
     yield Finding("ok", f"{plural(len(lessons), 'lesson')}, {when}", f"{_RUN} metabolize")
 
 
@@ -134,7 +147,7 @@ def _exchanges(group: Group) -> Iterator[Finding]:
     if last:
         count = plural(group.exchanges.count(), "exchange")
         yield Finding(
-            "ok", f"{count} archived, the last on {last[0].timestamp[:10]}", "nanoclaw-memory status"
+            "ok", f"{count} archived, the last on {_day(group, last[0].timestamp)}", "nanoclaw-memory status"
         )
     else:
         yield Finding(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 
 import click
 
@@ -21,6 +22,8 @@ from nanoclaw_memory.memory import Memory
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Explanation, Injection, PluginNote, SessionHit, ToolCall
+
+AHEAD = timedelta(minutes=10)  # by which another machine's clock may be fast
 
 
 @command("turn")
@@ -134,7 +137,12 @@ def add(memory: Memory, user: str, agent: str, tools: tuple[str, ...], at: str |
     known = "" if result.new else " (known already)"
     masked = f", {result.redacted} credentials masked" if result.redacted else ""
     archived = f"exchange {result.id}{known}, entropy {result.entropy:.1f}{masked}"
-    return Output(result, archived if result.id else "not archived", notes=map(_note, result.notes))
+    notes = list(map(_note, result.notes))
+    if moment and moment > memory.clock.now() + AHEAD:
+        notes.append(
+            f"careful: {at} lies in the future, but what is recorded was said already; is the date right?"
+        )
+    return Output(result, archived if result.id else "not archived", notes=notes)
 
 
 def _note(note: PluginNote) -> str:

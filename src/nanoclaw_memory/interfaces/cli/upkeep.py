@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import click
 from msgspec.structs import asdict
 
@@ -13,6 +16,7 @@ from nanoclaw_memory.interfaces.cli.common import (
     Output,
     at_terminal,
     caller_of,
+    clock_of,
     command,
     group,
 )
@@ -45,7 +49,7 @@ def upkeep(caller: Caller, jobs: tuple[str, ...], dry_run: bool, due: bool, all_
     with caller.memory() as memory:
         if jobs == ("status",):
             states = memory.upkeep.status()
-            return caller.show(Output({"jobs": states}, map(_state_line, states)))
+            return caller.show(Output({"jobs": states}, map(partial(_state_line, clock_of(memory)), states)))
         if all_groups:
             memory.group.require_main("look after all groups")
         groups = memory.home.groups() if all_groups else [caller.group]
@@ -76,17 +80,16 @@ def _run_line(run: JobRun, group: str, dry_run: bool) -> str:
     return f"{where}{run.name:<15} {verb} {run.changed:,}{notes}"
 
 
-def _state_line(state: JobState) -> str:
-    last = f"last {_minute(state.last_run)}" if state.last_run else "never ran"
-    changed = f", changed {state.last_change:,} on {state.last_changed[:10]}" if state.last_changed else ""
-    planned = f"next {_minute(state.next_run)}" if state.next_run else "by hand"
+def _state_line(shown: Callable[[str], str], state: JobState) -> str:
+    last, following, changed_on = (
+        shown(moment).replace("T", " ") for moment in (state.last_run, state.next_run, state.last_changed)
+    )
+    ran = f"last {last}" if last else "never ran"
+    changed = f", changed {state.last_change:,} on {changed_on[:10]}" if changed_on else ""
+    planned = f"next {following}" if following else "by hand"
     when = "due now" if state.due else planned
     failed = f"\n    failed: {state.error}" if state.error else ""
-    return f"{state.name:<15} {state.cron:<12} {last}{changed}; {when}{failed}"
-
-
-def _minute(moment: str) -> str:
-    return moment[:16].replace("T", " ")
+    return f"{state.name:<15} {state.cron:<12} {ran}{changed}; {when}{failed}"
 
 
 @group("review", invoke_without_command=True)
