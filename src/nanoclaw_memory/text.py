@@ -76,6 +76,18 @@ GERMAN_STOP_WORDS = frozenset(
     "sind soll sollen sollte statt um und uns unser unsere unter vom von vor warum weil wenn werden wie wieder "
     "wir wird wo wurde wurden zu zum zur zwischen über".split()
 )
+# Words that stand in most sentences of the other languages in which a message is read.
+_OTHER_STOP_WORDS = frozenset(
+    "les une des est sont qui que dans pour pas sur avec mais vous nous ils elle elles leur leurs mon ton ses ces cette"
+    " par plus tout tous être avoir los las una unos unas del que con por para como más pero sus este esta esto ese esa"
+    " muy son han hay nos ella ellos ellas gli che della delle degli dei dal dalla nel nella per non più come anche"
+    " sono sei hai hanno questo questa quello quella het een van voor met niet zijn ook maar dat deze dit hij wij jij"
+    " jullie haar hun naar door omdat als heeft hebben wordt worden waren hatte hatten wäre wären würde würden könnte"
+    " konnte musste wollte sollte durfte damals diese dieser dieses diesem diesen jener welche welcher welches euer"
+    " eure ihrem ihren ihrer ihres seinem seinen seiner seines deinem deinen deiner deines meines unserem unseren"
+    " unserer denn also mal eben halt war bist seid".split()
+)
+FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS | _OTHER_STOP_WORDS
 FREQUENT = GERMAN_STOP_WORDS | _ENGLISH
 
 

@@ -670,3 +670,32 @@ def test_an_accent_makes_another_word_for_forgetting(memory: Memory):
     memory.write("Jose called about the car")
     memory.forget(text="Jose", agreed=lambda pages: True)
     assert [line.text for line in memory.log()[1]] == ["José called about the boat"]
+
+
+@pytest.mark.parametrize("word", ["der", "und", "ich", "nicht", "the", "les", "que", "het", "waren"])
+def test_a_word_of_nearly_every_sentence_is_never_forgotten(memory: Memory, word: str) -> None:
+    memory.after_turn("Der Hund heißt Krümel und ich bin nicht sein Herr", "Gut.")
+    with pytest.raises(InvalidValue, match="too short"):
+        memory.forget(text=word, agreed=yes)
+    with pytest.raises(InvalidValue, match="nearly every sentence"):
+        memory.forget(entity=word, agreed=yes)
+    assert memory.search("Krümel", fast=True).hits
+
+
+def test_an_entity_goes_in_the_german_genitive_too_and_no_other_word_does(memory: Memory) -> None:
+    memory.after_turn("Linas Kinderturnen ist jetzt dienstags um 15 Uhr", "Gut.")
+    memory.after_turn("Der Lina-Termin beim Zahnarzt ist am Freitag", "Gut.")
+    memory.after_turn("Hans' Auto steht in der Werkstatt", "Gut.")
+    memory.after_turn("All bills are due on Friday", "Fine.")
+    for name in ("lina", "Hans", "Bill"):
+        memory.forget(entity=name, agreed=yes)
+    left = " ".join(one.user_message for one in memory.group.exchanges.recent())
+    assert left == "All bills are due on Friday"
+
+
+def test_forgetting_a_common_word_says_how_much_it_takes(memory: Memory, ncm: Any) -> None:
+    for number in range(12):
+        memory.after_turn(f"Der Garten braucht heute {number} Eimer Wasser", "Gut.", at=None)
+    memory.close()
+    told = ncm("forget", "Garten", "--dry-run").out
+    assert "careful: this one word takes 12 texts, and every later text with it is refused" in told

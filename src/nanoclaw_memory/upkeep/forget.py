@@ -7,6 +7,7 @@ command completes the work. Free pages, keyword segments and the WAL of every to
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,12 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from nanoclaw_memory.errors import InvalidValue, NotFound, Refused
+from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.store import erasure
 from nanoclaw_memory.store.database import Database
 from nanoclaw_memory.store.erasure import Wanted
 from nanoclaw_memory.store.names import NameTable, fold
 from nanoclaw_memory.store.phrases import Phrases, holds, is_cut
-from nanoclaw_memory.text import STOP_WORDS, fingerprint
+from nanoclaw_memory.text import FUNCTION_WORDS, fingerprint, spoken_in
 from nanoclaw_memory.types import SHARED, Forgotten, ForgottenPage
 from nanoclaw_memory.upkeep.doctor import PENDING_FORGET
 from nanoclaw_memory.upkeep.forget_files import PageChange
@@ -173,8 +175,24 @@ class Forgetting:
                 f"{self.asked.entity!r} is you, the owner of this memory: USER.md and much else are about you",
                 'forget single things: ncm forget "their words", or one fact: ncm graph remove --purge',
             )
+        if name in FUNCTION_WORDS and names == {name}:
+            raise InvalidValue(
+                f"{self.asked.entity!r} is a word of nearly every sentence, and no entity is called that",
+                "give the name in full, or the sentence that tells it",
+            )
+        labels |= {spelt for label in labels for spelt in self._genitive(label)}
         wanted = Wanted(Phrases.of_request(*labels), names=frozenset(names))
         return wanted, Phrases.of_rows(self._texts(wanted))
+
+    def _genitive(self, name: str) -> Iterator[str]:
+        """Yield the German genitive of a name (Linas, without an apostrophe) if memory has it, and nothing else that is
+        spelt the same: bills are no Bill's.
+        """
+        spelt = f"{name[:1].upper()}{name[1:]}s"
+        as_written = regex(rf"(?<!\w){re.escape(spelt)}(?!\w)")
+        found = list(self._texts(Wanted(Phrases.of_request(spelt)))) if name[-1:].isalpha() else []
+        if found and all(as_written.search(text) and spoken_in(text) != "english" for text in found):
+            yield spelt
 
     def _by_session(self) -> tuple[Wanted, Phrases]:
         session = Wanted(session=self.asked.session)
@@ -318,4 +336,4 @@ class Forgetting:
 
 def _is_distinctive(word: str) -> bool:
     """Return whether a single word can be a request to forget; in some scripts a character is a word."""
-    return word not in STOP_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())
+    return word not in FUNCTION_WORDS and (len(word) >= SHORTEST_WORD or not word.isascii())

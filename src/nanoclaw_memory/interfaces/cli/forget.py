@@ -16,6 +16,7 @@ from nanoclaw_memory.text import plural
 from nanoclaw_memory.types import Forgotten
 
 SHOWN_ROWS = 50  # of a plan to forget
+COMMON = 10  # texts with a word, from which on forgetting it is warned of
 
 
 @command("forget", cls=Command)
@@ -134,6 +135,11 @@ def _kept_out_lines(done: Forgotten, text: str) -> list[str]:
         return [f"{verb}: {plural(done.kept_out, 'text')} as they stood"]
     lines = [f"{verb}: {text!r}, wherever it is said or written; --allow lets it in again"]
     if len(text.split()) == 1:
+        taken = sum(number for name, number in done.removed.items() if name != "chunks")
+        if taken >= COMMON:
+            lines.append(
+                f"  careful: this one word takes {taken:,} texts, and every later text with it is refused"
+            )
         lines.append(
             f"  a single word: {called()} forget --entity {text} removes what is known of it, and lets new things in"
         )
