@@ -43,7 +43,7 @@ from nanoclaw_memory.text import language, sentences, stems
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.recaller import Recalled
+from nanoclaw_memory.turn.recaller import MOST_OF_DAYS, Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # characters of one side of an exchange
@@ -110,7 +110,8 @@ class Continuity(Plugin):
         recalled = self.context.recaller.recall(message, moment)
         if self.own.always and not recalled.open:
             recalled = self.context.recaller.recall(message, moment, gated=False)
-        chosen = self._recollections(recalled)[: self.own.max_recollections]
+        most = self.own.max_recollections
+        chosen = self._recollections(recalled)[: max(most, MOST_OF_DAYS) if recalled.plans else most]
         if not chosen:
             if held := self._fixated_topics(moment):
                 return _draft(held, 0, recalled)
