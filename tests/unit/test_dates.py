@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanoclaw_memory.retrieval.calendar_days import Days
-from nanoclaw_memory.retrieval.dates import _DateReader, asked, when
+from nanoclaw_memory.retrieval.coming_days import days_in
+from nanoclaw_memory.retrieval.coming_days import when as asked_when
+from nanoclaw_memory.retrieval.dates import DateReader, asked, when
 
 SUNDAY = date(2026, 11, 15)
 
@@ -235,14 +237,14 @@ def test_nonsense_that_nests_without_end_names_no_day(nested: str):
 
 def test_the_work_grows_with_the_text_and_not_with_its_square(monkeypatch: pytest.MonkeyPatch):
     looked = 0
-    kind = _DateReader._kind
+    kind = DateReader._kind
 
-    def counted(reader: _DateReader, at: int, *kinds: str) -> bool:
+    def counted(reader: DateReader, at: int, *kinds: str) -> bool:
         nonlocal looked
         looked += 1
         return kind(reader, at, *kinds)
 
-    monkeypatch.setattr(_DateReader, "_kind", counted)
+    monkeypatch.setattr(DateReader, "_kind", counted)
 
     def work(repeats: int) -> int:
         nonlocal looked
@@ -260,3 +262,62 @@ def test_the_work_grows_with_the_text_and_not_with_its_square(monkeypatch: pytes
 def test_a_day_that_means_never_is_no_day_that_is_asked_for(question: str):
     found = when(question, SUNDAY).days
     assert found is None or found.last.year == 2026
+
+
+@pytest.mark.parametrize(
+    ("statement", "first", "last"),
+    [
+        ("Reifentermin jetzt am 20.11. um 8:30", "2026-11-20", "2026-11-20"),
+        ("jetzt am 26.11 um 16:15", "2026-11-26", "2026-11-26"),
+        ("the plumber comes on Friday", "2026-11-20", "2026-11-20"),
+        ("Zahnarzt Freitag in einer Woche", "2026-11-27", "2026-11-27"),
+        ("nächste Woche Montag beginnt Elias", "2026-11-16", "2026-11-16"),
+        ("übermorgen kommt der Schornsteinfeger", "2026-11-17", "2026-11-17"),
+        ("morgen früh wird gestrichen", "2026-11-16", "2026-11-16"),
+        ("in 3 Tagen sind die Fenster dran", "2026-11-18", "2026-11-18"),
+        ("retreat from 27 to 29 November", "2026-11-27", "2026-11-29"),
+        ("flight leaves 5 January", "2027-01-05", "2027-01-05"),
+        ("Sperrmüll wird am 3. abgeholt", "2026-12-03", "2026-12-03"),
+        ("board meeting 2026-12-03 at 14:00", "2026-12-03", "2026-12-03"),
+        ("next weekend we are in Kiel", "2026-11-21", "2026-11-22"),
+    ],
+)
+def test_a_statement_is_about_the_coming_days_that_it_names(statement: str, first: str, last: str):
+    assert days_in(statement, SUNDAY) == [Days(date.fromisoformat(first), date.fromisoformat(last))]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "on Friday I went to the cinema",
+        "am Freitag haben wir den Zaun gestrichen",
+        "gestern war ich beim Friseur",
+        "since Monday the alerts go to Opsgenie",
+        "vor zwei Wochen ist der Kater weggelaufen",
+        "version 2.11.4 fixes the crash",
+        "I paid 26.11 euros for the cable",
+        "guten Morgen zusammen",
+        "the 3rd floor has a new printer",
+        "we never deploy on fridays",
+    ],
+)
+def test_a_statement_about_the_past_or_no_day_is_about_no_coming_day(statement: str):
+    assert days_in(statement, SUNDAY) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "ahead", "agenda"),
+    [
+        ("was ist morgen?", True, True),
+        ("und am Dienstag?", True, True),
+        ("am I free on Friday?", True, True),
+        ("is there school on Friday?", True, False),
+        ("what did we discuss on Friday?", False, False),
+        ("what was on yesterday?", False, False),
+        ("what happened on 3 May 2023?", False, False),
+        ("see you tomorrow", False, False),
+    ],
+)
+def test_a_question_asks_for_what_will_be_or_for_what_was(question: str, ahead: bool, agenda: bool):
+    found = asked_when(question, SUNDAY)
+    assert (found.ahead, found.agenda) == (ahead, agenda)

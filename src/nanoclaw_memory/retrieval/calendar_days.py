@@ -66,6 +66,45 @@ def past_number(number: int, today: date) -> date:
     return first.replace(day=number)
 
 
+def coming_day(day: int, month: int, year: int | None, today: date) -> date:
+    """Return the day in the given year, or the first such day from today on."""
+    if year is not None:
+        return date(year, month, day)
+    for ahead in range(9):  # 29 February
+        if day <= _length(today.year + ahead, month):
+            found = date(today.year + ahead, month, day)
+            if found >= today:
+                return found
+    raise ValueError(f"there is no day {day} in month {month}")
+
+
+def coming_number(number: int, today: date) -> date:
+    """Return the first day with this number in its month from today on."""
+    first = today.replace(day=1)
+    while _length(first.year, first.month) < number or first.replace(day=number) < today:
+        first = months_from(first, 1).last + DAY
+    return first.replace(day=number)
+
+
+def coming_unit(name: str, ahead: int, today: date) -> Days:
+    """Return the rest of this week, next month, the year after."""
+    if name in ("hour", "day"):
+        return one(today + ahead * DAY)
+    if name in ("week", "fortnight"):
+        monday = today - today.weekday() * DAY + ahead * LENGTHS[name] * DAY
+        return Days(max(monday, today), monday + (LENGTHS[name] - 1) * DAY)
+    months = {"month": 1, "quarter": 3, "year": 12}[name]
+    index = (today.year * 12 + today.month - 1) // months * months + ahead * months
+    found = months_from(date(index // 12, index % 12 + 1, 1), months)
+    return Days(max(found.first, today), found.last)
+
+
+def coming_holiday(name: str, year: int | None, today: date) -> Days:
+    """Return a holiday of a year, or the next one."""
+    found = _holiday(name, year or today.year)
+    return _holiday(name, today.year + 1) if year is None and found.last < today else found
+
+
 def months_from(first: date, count: int) -> Days:
     """Return whole months from the first day of one."""
     index = first.year * 12 + first.month - 2 + count

@@ -23,6 +23,7 @@ from nanoclaw_memory.retrieval.constraints import near_constraints
 from nanoclaw_memory.retrieval.date_words import SPOKEN
 from nanoclaw_memory.retrieval.indexer import Index
 from nanoclaw_memory.retrieval.relevance import asks_about_the_past
+from nanoclaw_memory.store.about_days import AboutDays
 from nanoclaw_memory.store.keywords import LONG_WORD, LONGEST_WORD, folded, german_stem, parts_of, terms_of
 from nanoclaw_memory.store.passage_search import PassageFilter, Place, Selection, StoredPassage, Window
 from nanoclaw_memory.store.passages import Passages
@@ -299,6 +300,9 @@ class Candidates:
         days = self._last_talk(chosen) if when.latest else when.days
         if days is None:
             return
+        if when.ahead:
+            self._add_coming(pool, when, days, chosen)
+            return
         during = chosen.during(self._window(days))
         pool.told = search.told(during, OF_DAYS, when.latest)
         found = dict(search.match(terms, OF_DAYS, during)) if pool.told else {}
@@ -308,6 +312,13 @@ class Candidates:
         pool.of_days = search.among(pool.places, self._window(days, later))
         names = {name for place in pool.places.values() for name in words(place.speaker)}
         pool.only_days = when.latest or when.only(frozenset(names))
+
+    def _add_coming(self, pool: Pool, when: When, days: Days, chosen: Selection) -> None:
+        """Add passages about coming days; to a question for plans they are the answer."""
+        about = AboutDays(self._index.passages.database).about(days.first, days.last, chosen, OF_DAYS)
+        self._add_places(pool, set(about) - pool.places.keys(), chosen)
+        pool.of_days = set(about)
+        pool.told, pool.only_days = (about, True) if when.agenda else ([], False)
 
     def _window(self, days: Days, later: int = 0) -> Window:
         """Return the days in the form of the index, extended by some days."""

@@ -65,6 +65,7 @@ _OTHERS: dict[str, tuple[tuple[int, str], ...]] = {
         (0, "tonight"),
         (0, "recently lately neulich kuerzlich letztens kurzem"),
     ),
+    "coming": ((1, "tomorrow"), (2, "uebermorgen")),
     "last": ((1, "last previous"), (1, "past"), (1, _LAST), (2, "vorletzt")),
     "this": ((0, "this current dies"),),
     "next": ((0, "next coming upcoming naechst kommend"),),
@@ -147,6 +148,43 @@ _WITHOUT_CONTENT = STOP_WORDS.union(
     " geblieben ueber".split(),
 )
 _ENDED = frozenset("leave left off stop stopped aufgehoert".split())  # "where did we leave off?"
+
+
+# Words of a question that only asks what is planned for a day: "was steht an?", "anything on?", "am I free?".
+_PLANS = frozenset(
+    "anything nothing something planned plan plans plannings appointment appointments schedule scheduled calendar diary"
+    " agenda event events date dates meeting meetings due coming come comes up free busy available time happening"
+    " happens happen going go doing do on there everyone anyone we i hab habs haette welche welchen which"
+    " steht stehen anstehen ansteht liegt anliegt an ab vor los termin termine termins kalender geplant plan plaene"
+    " vorhaben verabredung verabredungen frei zeit passiert geht gibt gibts jemand etwas was irgendwas alles machen"
+    " mach mache faellig kommt kommen geburtstag geburtstage birthday birthdays".split()
+)
+# At least one of these, or a question word: "see you tomorrow" asks for nothing.
+_ASKS_PLANS = frozenset(
+    "was what whats anything something etwas irgendwas termin termine appointment appointments plan plans geplant"
+    " planned schedule calendar agenda kalender steht free frei busy birthday geburtstag events meetings".split()
+)
+_NEVER_PLANS = frozenset("day days date tag datum weekday wochentag".split())  # "what day is today?"
+_ENGLISH_ASKING = frozenset(
+    "what who where when how which there i it".split()
+)  # beside them "was" is no "what"
+_SIMPLE_PAST = frozenset("did were had went war waren hatte hatten wurde wurden said talked".split())
+
+
+def asks_for_plans(text: str, question: bool) -> bool:
+    """Return whether the words of a message beside its days ask only for what is planned then."""
+    asked = [_folded(word) for word in text.replace("'", " ").split()]
+    content = [word for word in asked if word not in _WITHOUT_CONTENT or word in _SIMPLE_PAST]
+    if _NEVER_PLANS.intersection(asked):
+        return False
+    return _PLANS.issuperset(content) and (not _ASKS_PLANS.isdisjoint(asked) or (question and not content))
+
+
+def tells_of_the_past(text: str) -> bool:
+    """Return whether words tell what was, or ask for it."""
+    asked = [_folded(word) for word in text.split()]
+    past = "was" in asked and not _ENGLISH_ASKING.isdisjoint(asked)
+    return past or not _SIMPLE_PAST.union(_TOLD - {"los", "lief"}).isdisjoint(asked)
 
 
 def asks_what_was_said(text: str, past: bool, names: frozenset[str] = frozenset()) -> bool:

@@ -17,6 +17,7 @@ from nanoclaw_memory.errors import FileProblem, ReadOnlyStore
 from nanoclaw_memory.freshness import Freshness
 from nanoclaw_memory.progress import counted
 from nanoclaw_memory.providers.embedder import Chain
+from nanoclaw_memory.retrieval import coming_days
 from nanoclaw_memory.retrieval.attributes import Attributes
 from nanoclaw_memory.retrieval.chunker import Chunking, chunks_of
 from nanoclaw_memory.retrieval.currency import Currency
@@ -139,12 +140,16 @@ class Index(msgspec.Struct, dict=True):
             said += [f"index: {line}" for line in self._replaced()]
         if not self.passages.database.read_only:
             self.currency.refresh()
+            if self.rows is not None:
+                coming_days.refresh(self.passages)
         return said
 
     def _compare_all(self) -> None:
         """Compare uncompared statements for a limited time; later searches compare the rest."""
         until = time.monotonic() + LONGEST_COMPARISON
         while self.currency.refresh(COMPARED_AT_ONCE) and time.monotonic() < until:
+            pass
+        while self.rows is not None and coming_days.refresh(self.passages):
             pass
 
     def _refresh_files(self, found: Scan, embed: bool) -> list[str]:
@@ -191,6 +196,7 @@ class Index(msgspec.Struct, dict=True):
         """Read changed rows of the group's databases and embed at most so many passages without a vector."""
         self._read_rows(None, whole=True)
         self.currency.refresh(COMPARED_AT_ONCE)
+        coming_days.refresh(self.passages)
         work = self._vectoring()
         if work is not None and not self.passages.database.read_only:
             self._mend(work)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.errors import CorruptDatabase, StoreError
 from nanoclaw_memory.intake.secret_values import MARKER
-from nanoclaw_memory.retrieval import dates, gate, ranking, relevance
+from nanoclaw_memory.retrieval import coming_days, dates, gate, ranking, relevance
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate, Candidates, Pool
 from nanoclaw_memory.retrieval.constraints import STATED, read_clauses, stated_constraint
 from nanoclaw_memory.retrieval.indexer import Index
@@ -123,13 +123,15 @@ class Searcher:
         """
         if not ranked:
             return []
-        days = dates.asked(question.dated, question.today)
-        of_then = days is not None and days.last < question.today
+        when = coming_days.when(question.dated, question.today)
+        of_then = when.days is not None and when.days.last < question.today
+        # The number of a day is no value that an older statement could be asked for by.
+        text = when.rest or question.text if when.agenda else question.text
         with self.index.passages.search.settled():
             visible = self.index.passages.search.selection(question.wanted) if question.wanted else None
             best = (pool or ranked)[:POOLED]
             likeness = None if question.fast else self.candidates.likeness([one.stored.id for one in best])
-            asked = Asked(question.text, best, likeness, question.searched)
+            asked = Asked(text, best, likeness, question.searched)
             return in_order(self.index.currency, ranked, asked, question.limit, visible, of_then)
 
     def rank(self, question: Question) -> Ranking:
@@ -139,7 +141,7 @@ class Searcher:
             return self._rank(question, degraded)
 
     def _rank(self, question: Question, degraded: list[str]) -> Ranking:
-        when = dates.when(question.dated, question.today)
+        when = coming_days.when(question.dated, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = self._ranked(question, pool)
         if question.rerank and self._reranking is not None:
@@ -156,7 +158,7 @@ class Searcher:
         degraded = self._refresh(
             question, every=True
         )  # from every source: other parts of the turn need not repeat it
-        when = dates.when(question.dated, question.today)
+        when = coming_days.when(question.dated, question.today)
         pool = self.candidates.pool(question.text, question.fast, when, question.wanted, question.deadline)
         found = _without_repeats(question.text, self._ranked(question, pool))
         known = self._evidence(question, when, pool, ())

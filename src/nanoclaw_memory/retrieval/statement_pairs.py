@@ -46,7 +46,15 @@ from nanoclaw_memory.workspace.paths import WORKING_MEMORY
 FUNCTION_WORDS = STOP_WORDS | GERMAN_STOP_WORDS
 _UNTELLING = FUNCTION_WORDS | NOW
 _WRITER = regex(r"^[^\W\d_][^:\n]{0,40}: ", re.MULTILINE)  # "Anna: " before what she writes in a chat
-_DENIAL = regex(r"(?:no|nope|nah|nein|nee|nö|not any ?more|nicht mehr)[,.!:]\s+(?!\d)", re.IGNORECASE)
+_NO = r"(?:no+|nope|nah|nein|nee+|ne|nö+)"
+# "No, …", "nein am 19.", "sorry but no. …", "Quatsch, …"; "no. 7" is a number, and "no thanks" denies nothing.
+_DENIAL = regex(
+    rf"(?:(?:sorry|hm+|oh|ach|äh|but|aber)[,.…!]*\s+)*"
+    rf"(?:{_NO}(?!\.\s*\d)(?:[,.!:;–—-]+\s*|\s+(?={_NO}\b|(?:it|its|it's|that|he|she|they|we|at|on|in|the|to|from"
+    r"|es|das|der|die|den|am|um|im|in|bei|seit|sie|er|wir)\b|\d))"
+    r"|(?:quatsch|blödsinn|unsinn|irrtum|nonsense|rubbish|not any ?more|nicht mehr)[,.!:;–—-]+\s*)+(?=\S)",
+    re.IGNORECASE,
+)
 LEADING = 2  # telling words at the start of a statement that name its subject
 FEW_WORDS = 8  # content words of a message that only gives another value
 _OPENING_CLAUSE = regex(
@@ -163,6 +171,13 @@ def corrects(message: str, answer: str) -> bool:
     return says_so or (not answer.rstrip().endswith("?") and (denies or corrections.rejects(message, answer)))
 
 
+def says_what_is_right(message: str) -> bool:
+    """Return whether a message that calls something wrong says what is right instead: "no, at eleven"."""
+    from nanoclaw_memory.lessons.matching import content_stems
+
+    return bool(value_kinds(message)) or len(content_stems(_DENIAL.sub("", message, count=1))) > 1
+
+
 def only_gives_a_value(message: str, before: str) -> bool:
     """Return whether a short message has another value of a kind in the one before, calls it wrong or denies it,
     and names no subject of its own: "no, on the 15th", "sorry, wrong: 5 February".
@@ -201,7 +216,9 @@ def _objection(message: str) -> tuple[bool, bool]:
     denied = _DENIAL.match(message)
     # "No, thanks. I have to leave" says something about something else.
     first = next(iter(sentences(message[denied.end() :])), "") if denied else ""
-    return says_so, bool(stated_in(first))
+    if first.endswith("?"):
+        return says_so, False
+    return says_so, bool(stated_in(first) or value_kinds(first) or any(subject_words(first).values()))
 
 
 def changes_measure(older: str, newer: str) -> bool:

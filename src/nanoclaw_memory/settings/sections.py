@@ -211,7 +211,9 @@ class ContinuitySettings(Section, frozen=True):
     mid_share: Annotated[
         Share, doc("share for the two months before that; the rest is for older exchanges")
     ] = 0.3
-    max_recollections: Annotated[Positive, doc("most exchanges recalled in one block")] = 6
+    max_recollections: Annotated[
+        Positive, doc("most exchanges recalled in one block; of plans for a day up to 10")
+    ] = 6
     always: Annotated[bool, doc("recall even when the message seems to need no memory")] = False
     timeout_ms: Annotated[Positive, doc("time limit of the plugin")] = 1000
 

@@ -17,7 +17,7 @@ BOTH = "both"  # a decision that both are valid, so that neither is marked
 # Passages with a statement of a line or two; answers of agents and prose of pages are not compared.
 _KINDS = ("line", "item", "entry", "fact", "lesson")
 _ONLY_ASKS = "p.text LIKE '%?' AND p.text NOT LIKE '%, %' AND p.text NOT LIKE '%. %'"
-_STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User' AND NOT ({_ONLY_ASKS})))"
+STATEMENT = f"(p.kind IN {_KINDS} OR (p.kind = 'turn' AND p.speaker = 'User' AND NOT ({_ONLY_ASKS})))"
 # An answer of a line or two, which may report a change made by the agent.
 _REPORT = "(p.kind = 'turn' AND p.speaker = 'Agent' AND length(p.text) <= 200)"
 
@@ -108,7 +108,7 @@ class CurrencyTable(Table[Overtaken]):
 
     def statements_after(self, last: int, most: int) -> list[int]:
         """Return the next passages above an id that are compared: statements, and short answers."""
-        sql = f"SELECT id FROM passages p WHERE id > :last AND ({_STATEMENT} OR {_REPORT}) ORDER BY id LIMIT :most"  # noqa: S608
+        sql = f"SELECT id FROM passages p WHERE id > :last AND ({STATEMENT} OR {_REPORT}) ORDER BY id LIMIT :most"  # noqa: S608
         return [int(number) for (number,) in self.db.query(sql, {"last": last, "most": most})]
 
     def statements_with(self, word: str, most: int) -> list[int] | None:
@@ -118,6 +118,6 @@ class CurrencyTable(Table[Overtaken]):
             return None
         sql = (
             "SELECT p.id FROM passages_fts JOIN passages p ON p.id = passages_fts.rowid"  # noqa: S608
-            f" WHERE {found} AND {_STATEMENT} LIMIT :most"
+            f" WHERE {found} AND {STATEMENT} LIMIT :most"
         )
         return [int(number) for (number,) in self.db.query(sql, {**params, "most": most})]

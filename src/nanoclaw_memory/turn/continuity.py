@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from datetime import date, datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from nanoclaw_memory import tokens
 from nanoclaw_memory.caches import bounded
@@ -21,6 +22,7 @@ from nanoclaw_memory.patterns import regex
 from nanoclaw_memory.rendering import visible_line
 from nanoclaw_memory.retrieval.candidates import BINDS, Candidate
 from nanoclaw_memory.retrieval.chunker import QUOTED
+from nanoclaw_memory.retrieval.currency import SHORT_ANSWER
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.ongoing import (
     asks_for_action,
@@ -32,6 +34,7 @@ from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.reactions import only_comments, only_reacts
 from nanoclaw_memory.retrieval.sources import only_acknowledges
 from nanoclaw_memory.retrieval.stated_parts import only_asks, stated_in
+from nanoclaw_memory.retrieval.statement_pairs import corrects, says_what_is_right
 from nanoclaw_memory.retrieval.value_changes import continues_question
 from nanoclaw_memory.store.currency import EARLIER
 from nanoclaw_memory.store.keywords import terms_of
@@ -40,7 +43,7 @@ from nanoclaw_memory.text import language, sentences, stems
 from nanoclaw_memory.turn import blocks
 from nanoclaw_memory.turn.context import PluginContext
 from nanoclaw_memory.turn.plugin import Answer, Draft, Moment, Plugin, Silence
-from nanoclaw_memory.turn.recaller import Recalled
+from nanoclaw_memory.turn.recaller import MOST_OF_DAYS, Recalled
 from nanoclaw_memory.types import Exchange, Newer, Passage, ToolCall
 
 MOST_CHARS = 600  # characters of one side of an exchange
@@ -107,7 +110,8 @@ class Continuity(Plugin):
         recalled = self.context.recaller.recall(message, moment)
         if self.own.always and not recalled.open:
             recalled = self.context.recaller.recall(message, moment, gated=False)
-        chosen = self._recollections(recalled)[: self.own.max_recollections]
+        most = self.own.max_recollections
+        chosen = self._recollections(recalled)[: max(most, MOST_OF_DAYS) if recalled.plans else most]
         if not chosen:
             if held := self._fixated_topics(moment):
                 return _draft(held, 0, recalled)
@@ -131,9 +135,13 @@ class Continuity(Plugin):
             if one.stored.source == "exchanges":
                 sides.setdefault(one.stored.passage.number, []).append(one)
         exchanges = self.context.exchanges.get(list(sides))
-        found = []
+        found, put_right = [], dict[int, Recollection]()
         for number, own in sides.items():
-            if number in exchanges:
+            if number not in exchanges:
+                continue
+            if right := self._put_right(exchanges[number], max(one.score for one in own)):
+                put_right.setdefault(right.exchange.id, right)
+            else:
                 marked = next((one for one in own if one.mark and _side(one.stored.passage) != PASTED), None)
                 correction = self._correction_of(exchanges[number])
                 found.append(
@@ -153,7 +161,38 @@ class Continuity(Plugin):
                         binds=any(BINDS in one.parts for one in own),
                     )
                 )
-        return found
+        return self._with_corrections(found, put_right)
+
+    def _put_right(self, exchange: Exchange, score: float) -> Recollection | None:
+        """Return the last message that put a short answer to a question right, instead of both; None for most."""
+        first = told = self._first_corrected(exchange)
+        asked = split_exchange(first, teaches=False).lines
+        if not (only_asks(asked) or asked.rstrip().endswith("?")):
+            return None
+        while (following := self.context.exchanges.following(told)) and _puts_right(following, told):
+            told = following
+        if told is first:
+            return None
+        return Recollection(exchange=told, score=score, sides=frozenset(("User",)), question=asked)
+
+    def _first_corrected(self, exchange: Exchange) -> Exchange:
+        """Return the exchange that this one put right, directly or through others; else itself."""
+        before = self.context.exchanges.before(exchange)
+        while before is not None and _puts_right(exchange, before):
+            exchange, before = before, self.context.exchanges.before(before)
+        return exchange
+
+    def _with_corrections(
+        self, found: Sequence[Recollection], put_right: Mapping[int, Recollection]
+    ) -> list[Recollection]:
+        """Return recollections in the order of their scores, each correction once and with the question before it."""
+        later = self.context.retrieval.overtaken("exchanges", list(put_right)) if put_right else {}
+        corrections = [
+            replace(one, mark=later.get(number, ("", None))[0], newer=later.get(number, ("", None))[1])
+            for number, one in put_right.items()
+        ]
+        rest = [one for one in found if one.exchange.id not in put_right]
+        return sorted([*corrections, *rest], key=lambda one: -one.score) if corrections else rest
 
     def _correction_of(self, exchange: Exchange) -> Exchange | None:
         """Return the next message if it corrected the answer."""
@@ -298,8 +337,10 @@ class Continuity(Plugin):
         asked = asked and one.sides != {PASTED}
         told = []
         # "I'm a diabetic" says more than a topic line with "diabetic".
-        says_more = one.binds or not (
-            topics.is_only(user, topic) or _repeats(user, wanted) or only_reacts(user)
+        says_more = (
+            one.binds
+            or one.question
+            or not (topics.is_only(user, topic) or _repeats(user, wanted) or only_reacts(user))
         )
         if user and (agent or not question) and ("User" in one.sides or asked) and says_more:
             words = excerpt(user, wanted, MOST_CHARS)
@@ -377,6 +418,12 @@ def _tells_confidential(exchange: Exchange) -> bool:
     """Return whether what would be repeated of an exchange is told only to who asks for it."""
     sides = split_exchange(exchange, teaches=False).lines, exchange.agent_response
     return any(is_confidential(excerpt(side, set(), MOST_CHARS)) for side in sides)
+
+
+def _puts_right(message: Exchange, answered: Exchange) -> bool:
+    """Return whether a message says that the short answer before it was wrong, and what is right."""
+    said, answer = split_exchange(message).text, answered.agent_response
+    return 0 < len(answer) <= SHORT_ANSWER and corrects(said, answer) and says_what_is_right(said)
 
 
 def _subject_of(exchange: Exchange) -> set[str]:

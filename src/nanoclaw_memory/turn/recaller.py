@@ -13,7 +13,7 @@ from nanoclaw_memory.errors import StoreError
 from nanoclaw_memory.intake.authorship import asking_words
 from nanoclaw_memory.intake.memory_requests import asks_to_forget
 from nanoclaw_memory.intake.secret_values import lacks_its_value
-from nanoclaw_memory.retrieval import dates
+from nanoclaw_memory.retrieval import coming_days
 from nanoclaw_memory.retrieval.gate import ANSWERED, is_conceivable
 from nanoclaw_memory.retrieval.hits import newer_of
 from nanoclaw_memory.retrieval.plain_question import plain_question
@@ -59,6 +59,7 @@ class Recalled(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     said: tuple[Candidate, ...] = ()  # passages of shared chats; shown after the chosen ones, marked
     least: float = OPEN  # the probability from which on anything is injected
+    plans: bool = False  # they are what is planned for the days that the message asks about
 
     def later(self, one: Candidate) -> Newer | None:
         """Return the newer statement on a chosen passage's subject, to be quoted unless it is chosen itself."""
@@ -116,7 +117,7 @@ class Recaller:
         asked = plain_question(message)
         cold, need = context.embedder is None, max(map(context.need, {message, asked}))
         by_words = (context.without_embedder,) if cold else ()
-        when = dates.when(own, moment.now.date())
+        when = coming_days.when(own, moment.now.date())
         if gated and names_nothing(asked) and not (when.days or when.latest):
             return Recalled((), 0.0, (), by_words)  # the conversation itself is all that it needs
         if gated and not is_conceivable(need, asked) and not (moment.explain or when.only() or when.latest):
@@ -171,6 +172,7 @@ class Recaller:
             (*found.degraded, *by_words),
             self._from_shared_chats(question, need, MOST - len(chosen)),
             least,
+            when.agenda,
         )
 
     def _in_order(
