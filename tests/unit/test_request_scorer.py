@@ -41,3 +41,16 @@ def test_a_damaged_file_finds_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_a_long_text_is_read_in_linear_time():
     assert not request_scorer.asks("store", "not kept, " * 20_000)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please don't put docstrings on tests, thanks.",
+        "Never leave tests beside the code",
+        "don't write tests for getters",
+        "please do not log the request body",
+    ],
+)
+def test_a_rule_about_code_is_no_wish_though_its_words_are_near_those_of_one(said: str):
+    assert not request_scorer.asks("store", said)

@@ -29,6 +29,7 @@ MOST_WORDS = 28  # of a clause
 WINDOW = 9  # words at either end of a longer clause, which people without punctuation write
 MOST_CLAUSES = 400
 UNKNOWN = "x"
+MISTYPED = 6  # letters of the shortest word in which a slip is looked for
 THRESHOLD = {"store": 1.0, "forget": 0.6}  # logits: one ordinary message in 500 is over the first
 
 # What a word does; a star stands for any ending. Kinds in capitals are the ones without which nothing is asked.
@@ -211,7 +212,7 @@ def role_of(word: str) -> str:
     for size in range(len(word), 2, -1):
         if role := stems.get(word[:size]):
             return role
-    if len(word) > 4:
+    if len(word) >= MISTYPED:  # "tests" is no slip of the Italian "testa"
         for variant in (word, *_shortened(word)):
             if role := near.get(variant):
                 return role
@@ -285,7 +286,7 @@ def _lexicon() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
                 (stems if word.endswith("*") else whole).setdefault(form, role)
     for known in (whole, stems):
         for form, role in known.items():
-            if len(form) > 4 and role in "nKRDFPCp":
+            if len(form) >= MISTYPED and role in "nKRDFPCp":
                 for variant in (form, *_shortened(form)):
                     near.setdefault(variant, role)
     return whole, stems, near
