@@ -38,12 +38,6 @@ NEWS = [
         "95/h",
     ),
     (
-        "Deniz has wednesdays off",
-        "Deniz leads the platform guild since monday",
-        "which day does Deniz have off?",
-        "wednesdays",
-    ),
-    (
         "Ilse arbeitet freitags nicht",
         "Ilse ist jetzt auch im Datenschutzteam",
         "an welchem Tag arbeitet Ilse nicht?",

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 FILE = Path(__file__).with_name("attributes.json")
 PART = 4  # letters of the shortest word that a compound may contain
 FORM = 5  # first letters that forms of one word have in common
-DOUBTFUL = 0.3  # probability below which a later statement must have a value of a kind of the older one's
 # "since Monday", "ab Mai": when a change begins is not its value.
 _SINCE = regex(
     r"\b(?:since|as of|starting|from|seit|ab)\s+"
@@ -63,7 +62,7 @@ class Attributes:
     ) -> dict[tuple[int, int], float]:
         """Return for pairs of an older and a newer passage how probably both are about the same attribute.
 
-        A pair of which one has no vector is left out, unless its words show that only a name is shared.
+        A pair of which one has no vector is left out, unless its words say that it only shares a name.
         """
         vectors = self._vectors(_learnt().identity) if pairs else None
         ids = sorted({number for pair in pairs for number in pair})
@@ -71,12 +70,12 @@ class Attributes:
         found: dict[tuple[int, int], float] = {}
         for older, newer in pairs:
             before, after = (body_of(stored[one].passage) for one in (older, newer))
-            if only_shares_a_name(before, after):
+            if older in turned and newer in turned:
+                found[older, newer] = probability(
+                    features(before, after, float(turned[older] @ turned[newer]))
+                )
+            elif only_shares_a_name(before, after):
                 found[older, newer] = 0.0
-            elif older in turned and newer in turned:
-                likely = probability(features(before, after, float(turned[older] @ turned[newer])))
-                doubtful = likely < DOUBTFUL and _lacks_its_value(before, after)
-                found[older, newer] = 0.0 if doubtful else likely
         return found
 
     def nearest(self, passages: Sequence[int], visible: Selection | None) -> dict[int, list[int]]:
@@ -131,7 +130,6 @@ def only_shares_a_name(older: str, newer: str) -> bool:
     return named and _lacks_its_value(older, newer)
 
 
-@bounded(2 * 1024 * 1024)
 def _lacks_its_value(older: str, newer: str) -> bool:
     """Return whether a statement has no value of the kinds of an older one, and does not say what became of these."""
     kinds, later = value_kinds(older), value_kinds(_SINCE.sub(" ", newer))

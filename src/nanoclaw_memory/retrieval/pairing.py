@@ -17,7 +17,6 @@ from pathlib import Path
 import msgspec
 
 from nanoclaw_memory.caches import bounded
-from nanoclaw_memory.retrieval.attributes import only_shares_a_name
 from nanoclaw_memory.retrieval.candidates import Candidate, Likeness
 from nanoclaw_memory.retrieval.currency import ALIKE, CERTAIN, NAMED, SURE, Currency
 from nanoclaw_memory.retrieval.gate import probability
@@ -177,9 +176,7 @@ def _may_stand_for(newer: StoredPassage, older: StoredPassage) -> bool:
     if believed or is_copy(newer) or of_two_projects(older, newer):
         return False
     return bool(statement_of(newer)) and not (
-        says_nothing_new(older, newer)
-        or outdates_nothing(newer, older)
-        or only_shares_a_name(body_of(older.passage), body_of(newer.passage))
+        says_nothing_new(older, newer) or outdates_nothing(newer, older)
     )
 
 
