@@ -141,3 +141,55 @@ def test_an_answer_whose_own_words_the_next_message_rejects_is_marked(
     marks = {hit.text: hit.mark for hit in hits}
     assert marks["Run `npm install` in ivy."] == "earlier"
     assert marks["its pnpm in ivy, dont use npm again"] == ""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "later", "question", "value"),
+    [
+        (
+            "Maikes Handynummer ist 0152 33445566",
+            "Meine Handynummer ist jetzt 0160 998877",
+            "Wie ist Maikes Handynummer?",
+            "33445566",
+        ),
+        (
+            "Maike's phone number is 0152 33445566",
+            "My phone number is now 0160 99",
+            "Maike's phone number?",
+            "33445566",
+        ),
+        ("Linas Schuhgröße ist 31", "Fietes Schuhgröße ist jetzt 36", "Welche Schuhgröße hat Lina?", "31"),
+        ("Lina's shoe size is 31", "Fiete's shoe size is 36 now", "what is Lina's shoe size?", "31"),
+    ],
+)
+def test_what_is_somebody_elses_outdates_nothing(
+    say: Say, open_memory: Callable[..., Memory], theirs: str, later: str, question: str, value: str
+) -> None:
+    say(4, theirs)
+    say(1, later)
+    memory = open_memory(session="now")
+    hits = [hit for hit in memory.search(question, fast=True).hits if value in hit.text]
+    assert [hit.mark for hit in hits] == [""] * len(hits) != []
+    told = [line for line in memory.before_turn(question).text.splitlines() if value in line]
+    assert [line for line in told if "earlier" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "question", "value"),
+    [
+        (
+            "Maikes Handynummer ist 0152 33445566",
+            "Maikes neue Handynummer ist 0160 99",
+            "Maikes Handynummer?",
+            "3344",
+        ),
+        ("Lina's shoe size is 31", "Lina's shoe size is 33 now", "what is Lina's shoe size?", "31"),
+    ],
+)
+def test_a_new_value_of_the_same_owner_does(
+    say: Say, open_memory: Callable[..., Memory], before: str, later: str, question: str, value: str
+) -> None:
+    say(4, before)
+    say(1, later)
+    hits = [hit for hit in open_memory(session="now").search(question, fast=True).hits if value in hit.text]
+    assert hits and {hit.mark for hit in hits} <= {"earlier", "superseded"}

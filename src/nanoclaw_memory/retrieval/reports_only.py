@@ -1,4 +1,4 @@
-"""Recognise later statements that outdate nothing: a credential, a reaction, what is wrong at the moment, no rule."""
+"""Recognise later statements that outdate nothing: credentials, reactions, faults of the moment, what is another's, no rule."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
+from nanoclaw_memory.retrieval.owners import are_of_different_owners
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.statement_pairs import (
     calls_wrong,
@@ -56,6 +57,8 @@ def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
     if older.passage.kind == "lesson" and not _states_another_rule(newer, older):
         return True
     text, before = statement_of(newer), body_of(older.passage)
+    if are_of_different_owners(before, text):
+        return True
     if _MASKED in text and _MASKED not in before and not _without_masked(text):
         return True
     if not _only_reports(text) or _WORKS.search(before) or _is_another_state(text, before):
