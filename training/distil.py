@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +25,6 @@ OUT = Path(scorer.__file__).with_name("scorer.bin")
 ROUNDS, RATE, SHRINK = 30, 0.12, 2e-6
 BEHAVIORAL = ("preference", "instruction", "correction")
 OF_AUTHORS = ("attack", "rule")  # heads that only their authors teach
-EACH_PATTERN, LOWER = 40, 0.3  # sentences of a pattern, and how many of them are typed without capitals
-_CHOICE, _SLOT, _BEFORE_SIGN = re.compile(r"\(([^()]*)\)"), re.compile(r"\{(\w+)\}"), re.compile(r"\s+([,?])")
 RIGHT = 0.5  # what an author's own label counts beside the judge's probability
 
 
@@ -89,27 +86,7 @@ def _attacks(folder: Path, lives: list[Path]) -> dict[str, float | None]:
     for name, key in (("needs", "text"), ("pages", "line"), ("corrections", "user")):
         found |= {row[key]: 0.0 for _, row in rows(folder, name)}
     found |= {row["text"]: float(row["label"] == "attack") for _, row in rows(folder, "attacks")}
-    found |= _commands(folder)
     return {window: label for text, label in found.items() for window in scorer.windows(text)}
-
-
-def _commands(folder: Path) -> dict[str, float | None]:
-    """What tells the assistant itself to ignore, obey, hand out or delete, and what people in a chat ask each other."""
-    draw, slots = random.Random(5), dict[str, list[str]]()  # noqa: S311
-    found: dict[str, float | None] = {}
-    for row in (folder / "commands" / "patterns.txt").read_text(encoding="utf-8").splitlines():
-        sign, _, pattern = row.partition("\t")
-        if sign.startswith("="):
-            slots[sign[1:]] = pattern.split("|")
-            continue
-        for _ in range(EACH_PATTERN):
-            text = pattern
-            while choice := _CHOICE.search(text):
-                text = text[: choice.start()] + draw.choice(choice[1].split("|")) + text[choice.end() :]
-            text = _SLOT.sub(lambda slot: draw.choice(slots[slot[1]]), text)
-            text = _BEFORE_SIGN.sub(r"\1", " ".join(text.split()))
-            found[text.lower() if draw.random() < LOWER else text[:1].upper() + text[1:]] = float(sign == "+")
-    return found
 
 
 def targets(judge: Judge, head: str, given: dict[str, float | None], before: dict[str, str]) -> list[float]:

@@ -50,8 +50,8 @@ _RULE = regex(
 )
 
 
-LIKELY = 0.7  # .15 % of ordinary lines reach it, and up to 10 % of texts written to resemble attacks
-PERHAPS = 0.4  # .3 % of ordinary lines reach it, and 63 % to 80 % of attacks of other authors
+LIKELY = 0.7  # .3 % of ordinary lines reach it, and 2 % to 10 % of texts written to resemble attacks
+PERHAPS = 0.4  # .2 % of ordinary lines reach it, and 70 % to 83 % of attacks of other authors
 STEERING = "reads like an attempt to steer the agent"
 RULES = ("preference", "instruction")  # types that the judge finds in text without a word of a rule
 
