@@ -223,7 +223,6 @@ def plural(count: int, noun: str, several: str = "") -> str:
 
 
 PART_NEAR = 0.6  # least likeness to a part of a name
-_NAME_PART = re.compile(r"-")
 
 
 def nearest_names(name: str, names: Iterable[str]) -> list[str]:
@@ -237,7 +236,7 @@ def nearest_names(name: str, names: Iterable[str]) -> list[str]:
     if not near and len(asked) > 2:  # "clod" is near a part of claude-code
 
         def likeness(one: str) -> float:
-            parts = (part for part in _NAME_PART.split(one) if part[:1] == asked[0])
+            parts = (part for part in one.split("-") if part[:1] == asked[0])
             return max((difflib.SequenceMatcher(None, asked, part).ratio() for part in parts), default=0.0)
 
         ranked = sorted(

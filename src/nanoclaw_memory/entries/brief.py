@@ -133,7 +133,7 @@ def _candidates(
     ]
     found.sort(key=lambda entry: (entry.provenance.timestamp, entry.id), reverse=True)
     found.sort(key=lambda entry: (PRIORITIES.index(entry.priority), bool(_elsewhere(entry, reader))))
-    told = [entry for entry in found if not lacks_its_value(masked(entry.content))]
+    told = [entry for entry in found if entry.behavioral or not lacks_its_value(masked(entry.content))]
     return [_line(entry, reader) for entry in told[: limits.entries]]
 
 

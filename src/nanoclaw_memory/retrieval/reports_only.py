@@ -1,12 +1,13 @@
-"""Recognise later statements that outdate nothing: credentials, reactions, faults of the moment, what is another's, no rule."""
+"""Recognise later statements that outdate nothing: of other owners, credentials, reactions, passing faults, no rule."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 
 from nanoclaw_memory.caches import bounded
 from nanoclaw_memory.patterns import regex
-from nanoclaw_memory.retrieval.owners import are_of_different_owners
 from nanoclaw_memory.retrieval.prepare import body_of
 from nanoclaw_memory.retrieval.statement_pairs import (
     calls_wrong,
@@ -17,7 +18,7 @@ from nanoclaw_memory.retrieval.statement_pairs import (
 )
 from nanoclaw_memory.retrieval.value_changes import changes_in, reports_change
 from nanoclaw_memory.store.passage_search import StoredPassage
-from nanoclaw_memory.text import sentences, stems_in_any_language
+from nanoclaw_memory.text import STOP_WORDS, sentences, stems_in_any_language, words
 
 FEW = 7  # telling words of a message that only reports; a longer one says more
 _MASKED = "[redacted:"
@@ -51,13 +52,23 @@ _STATE = regex(
 )
 _LASTING = frozenset("red slow empty dirty rot langsam leer".split())
 
+_ME = "user"  # the person, whose facts are of this entity
+_NAME = r"[^\W\d_a-zß-öø-ÿ][\w-]*"
+# The thing that is owned: its first two words, for a compound ("phone number").
+_THING = r"(?P<thing>\w[\w-]*(?:\s+\w[\w-]*)?)"
+_MINE = regex(r"\b(?:my|our|mein(?:e[rnms]?)?|unse?re?[rnms]?)\s+" + _THING + r"(?!['’]s?\b)", re.IGNORECASE)
+_NAMED = regex(rf"\b(?P<owner>{_NAME})['’]s?\s+{_THING}")
+_GENITIVE = regex(rf"\b(?P<owner>{_NAME}s)\s+(?P<thing>{_NAME})")  # "Maikes Handynummer"
+_OF = regex(rf"\b(?P<thing>\w[\w-]*)\s+(?:of|von)\s+(?P<owner>{_NAME})")
+_FACT = regex(r"(?P<owner>[^\s:.]+)(?:\s+[^\s:.]+)*?[\s.](?P<thing>[^\s:]+)\s*[:=]\s")
+
 
 def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
     """Return whether a later statement leaves an older one valid whatever both are about."""
     if older.passage.kind == "lesson" and not _states_another_rule(newer, older):
         return True
     text, before = statement_of(newer), body_of(older.passage)
-    if are_of_different_owners(before, text):
+    if _are_of_different_owners(before, text):
         return True
     if _MASKED in text and _MASKED not in before and not _without_masked(text):
         return True
@@ -98,3 +109,30 @@ def _states_another_rule(newer: StoredPassage, older: StoredPassage) -> bool:
         return False
     one, other = (stems_in_any_language(telling_words(body_of(each.passage))) for each in (older, newer))
     return len(one & other) * 2 >= min(len(one), len(other)) > 0
+
+
+def _are_of_different_owners(older: str, newer: str) -> bool:
+    """Return whether two statements are about the same thing of different owners, as far as both name them."""
+    before, after = _owned(older), _owned(newer)
+    return any(before[thing].isdisjoint(after[thing]) for thing in before.keys() & after.keys())
+
+
+@bounded(1024 * 1024)
+def _owned(text: str) -> Mapping[str, frozenset[str]]:
+    """Return for each thing, by its stem, the owners that a text names."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for match in _MINE.finditer(text):
+        _add(found, match["thing"], _ME)
+    for pattern in (_NAMED, _GENITIVE, _OF):
+        for match in pattern.finditer(text):
+            if match["owner"].casefold() not in STOP_WORDS:
+                _add(found, match["thing"], match["owner"])
+    if fact := _FACT.match(text):
+        _add(found, fact["thing"], fact["owner"])
+    return {thing: frozenset(owners) for thing, owners in found.items()}
+
+
+def _add(found: Mapping[str, set[str]], thing: str, owner: str) -> None:
+    plain = [word for word in words(thing.replace("_", " ")) if word not in STOP_WORDS]
+    for stem in stems_in_any_language(plain):
+        found[stem].add(owner.casefold().rstrip("s"))  # "Maikes", "James"
