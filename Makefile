@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JUDGE := .venv-judge
 # What failed while both cores were busy is run once more by itself; a test that fails alone fails the run.
-ALONE := { test $$? = 1 && echo "ONCE MORE, ALONE: the tests named above must pass by themselves" >&2; } && \
-  $(BIN)/python -m pytest -n 0 --exitfirst --last-failed --last-failed-no-failures none
+ALONE := -n 0 --exitfirst --last-failed --last-failed-no-failures none
+ONCE_MORE := test $$? = 1 && echo "ONCE MORE, ALONE: the tests named above must pass by themselves" >&2
 ON_POSTGRES := $(patsubst %,tests/journeys/test_%.py,search shared_memory currency graph_origin month)
 
 .DEFAULT_GOAL := help
@@ -41,8 +41,9 @@ demo: install ## show a working memory on a sample home
 	@$(BIN)/python examples/demo.py
 
 test: lint $(VENV)/.sdk ## lint, types, layers and all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup || $(ALONE)
-	@export NANOCLAW_TEST_STORE=postgres; $(BIN)/python -m pytest -n 2 --dist loadgroup $(ON_POSTGRES) || $(ALONE) $(ON_POSTGRES)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup || { $(ONCE_MORE) && $(BIN)/python -m pytest $(ALONE); }
+	@export NANOCLAW_TEST_STORE=postgres; $(BIN)/python -m pytest -n 2 --dist loadgroup $(ON_POSTGRES) || \
+	  { $(ONCE_MORE) && $(BIN)/python -m pytest $(ALONE) $(ON_POSTGRES); }
 
 browser: install ## Chromium (Debian, as root) and Playwright, for the tests of the page that need a browser
 	@command -v chromium >/dev/null || { apt-get update -q && \
