@@ -193,3 +193,29 @@ def test_a_new_value_of_the_same_owner_does(
     say(1, later)
     hits = [hit for hit in open_memory(session="now").search(question, fast=True).hits if value in hit.text]
     assert hits and {hit.mark for hit in hits} <= {"earlier", "superseded"}
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "question", "value"),
+    [
+        (
+            "das Glas Waldhonig kostet 5,20 Euro",
+            "Preis Waldhonig: 6,10 Euro",
+            "was kostet das Glas Waldhonig?",
+            "5,20",
+        ),
+        (
+            "set my alarm to 6:10 please. Mortimer",
+            "Mortimer's alarm is now at 5:25",
+            "when is my alarm?",
+            "6:10",
+        ),
+    ],
+)
+def test_a_noun_before_a_noun_owns_nothing_and_a_person_may_sign(
+    say: Say, open_memory: Callable[..., Memory], before: str, later: str, question: str, value: str
+) -> None:
+    say(4, before)
+    say(1, later)
+    hits = [hit for hit in open_memory(session="now").search(question, fast=True).hits if value in hit.text]
+    assert {hit.mark for hit in hits} == {"earlier"}

@@ -58,7 +58,11 @@ _NAME = r"[^\W\d_a-zß-öø-ÿ][\w-]*"
 _THING = r"(?P<thing>\w[\w-]*(?:\s+\w[\w-]*)?)"
 _MINE = regex(r"\b(?:my|our|mein(?:e[rnms]?)?|unse?re?[rnms]?)\s+" + _THING + r"(?!['’]s?\b)", re.IGNORECASE)
 _NAMED = regex(rf"\b(?P<owner>{_NAME})['’]s?\s+{_THING}")
-_GENITIVE = regex(rf"\b(?P<owner>{_NAME}s)\s+(?P<thing>{_NAME})")  # "Maikes Handynummer"
+# "Maikes Handynummer ist …", but not "das Glas Honig kostet …" or "Preis Honig: …"
+_GENITIVE = regex(
+    rf"(?:^|[.!?;,]\s+)(?P<owner>{_NAME}s)\s+(?:neue[rs]?\s+)?(?P<thing>{_NAME})\s+"
+    r"(?:ist|sind|war|waren|hat|heißt|lautet|liegt|steht|geht|beginnt|wird|bleibt|kommt)\b"
+)
 _OF = regex(rf"\b(?P<thing>\w[\w-]*)\s+(?:of|von)\s+(?P<owner>{_NAME})")
 _FACT = regex(r"(?P<owner>[^\s:.]+)(?:\s+[^\s:.]+)*?[\s.](?P<thing>[^\s:]+)\s*[:=]\s")
 
@@ -68,7 +72,7 @@ def outdates_nothing(newer: StoredPassage, older: StoredPassage) -> bool:
     if older.passage.kind == "lesson" and not _states_another_rule(newer, older):
         return True
     text, before = statement_of(newer), body_of(older.passage)
-    if _are_of_different_owners(before, text):
+    if _are_of_different_owners(before, text, older.passage.kind == "fact"):
         return True
     if _MASKED in text and _MASKED not in before and not _without_masked(text):
         return True
@@ -111,14 +115,23 @@ def _states_another_rule(newer: StoredPassage, older: StoredPassage) -> bool:
     return len(one & other) * 2 >= min(len(one), len(other)) > 0
 
 
-def _are_of_different_owners(older: str, newer: str) -> bool:
-    """Return whether two statements are about the same thing of different owners, as far as both name them."""
-    before, after = _owned(older), _owned(newer)
-    return any(before[thing].isdisjoint(after[thing]) for thing in before.keys() & after.keys())
+def _are_of_different_owners(older: str, newer: str, fact: bool = False) -> bool:
+    """Return whether two statements are about the same thing of different owners, as far as both name them.
+
+    An owner whom the other statement names somewhere else may be the same one. `fact` says that the older is a fact.
+    """
+    before, after = _owned(older, fact), _owned(newer, False)
+    one, other = ({word.rstrip("s") for word in words(text)} for text in (older, newer))
+    return any(
+        before[thing].isdisjoint(after[thing])
+        and before[thing].isdisjoint(other)
+        and after[thing].isdisjoint(one)
+        for thing in before.keys() & after.keys()
+    )
 
 
 @bounded(1024 * 1024)
-def _owned(text: str) -> Mapping[str, frozenset[str]]:
+def _owned(text: str, fact: bool) -> Mapping[str, frozenset[str]]:
     """Return for each thing, by its stem, the owners that a text names."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for match in _MINE.finditer(text):
@@ -127,8 +140,8 @@ def _owned(text: str) -> Mapping[str, frozenset[str]]:
         for match in pattern.finditer(text):
             if match["owner"].casefold() not in STOP_WORDS:
                 _add(found, match["thing"], match["owner"])
-    if fact := _FACT.match(text):
-        _add(found, fact["thing"], fact["owner"])
+    if fact and (stated := _FACT.match(text)):
+        _add(found, stated["thing"], stated["owner"])
     return {thing: frozenset(owners) for thing, owners in found.items()}
 
 
